@@ -52,6 +52,43 @@ pub fn url(text: &str) -> Result<Uri, String> {
     Ok(url)
 }
 
+/// Reads a URL as a target of load, also of WebSocket: `ws://…` or `wss://…`.
+///
+/// # Errors
+/// If the text is no URL of HTTP or WebSocket.
+pub fn socket_url(text: &str) -> Result<Uri, String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    if !matches!(scheme, "ws" | "wss") {
+        return url(text);
+    }
+    let over_http = url(&format!("http{}://{rest}", &scheme[2..]))?;
+    with_scheme(&over_http, scheme)
+}
+
+/// Returns a URL of WebSocket as the URL of HTTP with the same connection. Other URLs stay the same.
+pub fn over_http(url: &Uri) -> Uri {
+    let scheme = match url.scheme_str() {
+        Some("ws") => "http",
+        Some("wss") => "https",
+        _ => return url.clone(),
+    };
+    with_scheme(url, scheme).unwrap_or_else(|_| url.clone())
+}
+
+fn with_scheme(url: &Uri, scheme: &str) -> Result<Uri, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("{error}. {URL_HELP}");
+    let mut parts = url.clone().into_parts();
+    let scheme: Result<http::uri::Scheme, _> = scheme.parse();
+    parts.scheme = Some(scheme.map_err(|error| wrong(&error))?);
+    parts.path_and_query = parts.path_and_query.or_else(|| "/".parse().ok());
+    Uri::from_parts(parts).map_err(|error| wrong(&error))
+}
+
+/// True for a URL of WebSocket.
+pub fn is_websocket(url: &Uri) -> bool {
+    matches!(url.scheme_str(), Some("ws" | "wss"))
+}
+
 /// The text as a URL: `localhost:9000` becomes `http://localhost:9000`. Only an IP address, `localhost` and a host
 /// with a port are certainly an address. Any other word can be a mistake.
 fn with_protocol(text: &str) -> Cow<'_, str> {
@@ -186,7 +223,7 @@ pub fn without_credentials(url: &Uri) -> Uri {
 
 /// True if the URL uses TLS.
 pub fn is_encrypted(url: &Uri) -> bool {
-    url.scheme_str() == Some("https")
+    matches!(url.scheme_str(), Some("https" | "wss"))
 }
 
 fn port(url: &Uri) -> u16 {
@@ -317,6 +354,25 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn urls_of_websocket_keep_their_scheme() {
+        for (text, encrypted, plain) in [
+            ("ws://a:81/b?c", false, "http://a:81/b?c"),
+            ("wss://a/", true, "https://a/"),
+        ] {
+            let found = socket_url(text).unwrap();
+            assert_eq!(found.to_string(), text);
+            assert_eq!(
+                (is_encrypted(&found), is_websocket(&found)),
+                (encrypted, true)
+            );
+            assert_eq!(over_http(&found).to_string(), plain);
+        }
+        assert!(!is_websocket(&socket_url("localhost:81").unwrap()));
+        assert!(socket_url("ws://a:99999/").unwrap_err().contains("port"));
+        assert!(url("ws://a/").is_err(), "only for loads");
+    }
 
     #[test]
     fn a_port_that_does_not_exist_is_refused() {

@@ -310,6 +310,10 @@ fn has_places(request: &RequestTemplate) -> bool {
     is_open(&request.path)
         || request.headers.iter().any(|(_, value)| is_open(value))
         || request.body.windows(2).any(|two| two == b"{{")
+        || request
+            .websocket
+            .as_ref()
+            .is_some_and(|call| is_open(&call.text()) || call.init().is_some_and(is_open))
 }
 
 fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a Answer)> {

@@ -274,7 +274,9 @@ fn requests_of_load(job: &Job) -> Vec<RequestText> {
             weight: request.weight,
             ..empty_request()
         };
-        with_content(text, &request.headers, &request.body)
+        let messages = request.websocket.as_ref().map(|call| call.text());
+        let messages = messages.as_deref().map(str::as_bytes);
+        with_content(text, &request.headers, messages.unwrap_or(&request.body))
     };
     job.requests.iter().enumerate().map(text).collect()
 }

@@ -15,6 +15,7 @@ pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
         headers: asked.headers.clone(),
         body: asked.body.clone(),
         expect,
+        websocket: asked.websocket.clone(),
         weight: asked.weight,
     }
 }

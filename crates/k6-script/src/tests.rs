@@ -269,6 +269,10 @@ fn other_modules_are_named_and_their_calls_are_no_requests() {
             .any(|it| it.contains("line 7: k6/ws.connect is left out")),
         "{notes:?}"
     );
+    // The words for a lab.
+    let socket = recording.modules.iter().find(|it| it.module == "k6/ws");
+    let why = socket.expect("the module is left out").why;
+    assert!(why.contains("websocket: {messages: {text: hello}"), "{why}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use model::{
     Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, StreamRule, Until, Version,
+    WebSocketCall,
 };
 use yaml_with_places::Source;
 
@@ -244,6 +245,8 @@ pub struct RequestTemplate {
     pub expect: Option<Expect>,
     /// The rule of its responses, if they are streams.
     pub stream: Option<StreamRule>,
+    /// The conversation that it opens. `None` for a request of HTTP.
+    pub websocket: Option<WebSocketCall>,
     /// The right status of a gRPC call. `None` if it is no such call.
     pub grpc_status: Option<u32>,
 }

@@ -79,6 +79,7 @@ mod text;
 mod url_keys;
 mod variants;
 mod ways;
+mod websockets;
 mod wire;
 
 use std::path::Path;

@@ -14,6 +14,7 @@ use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::steps;
 use crate::streams;
+use crate::websockets;
 use crate::wire::{
     ExpectFile, GraphqlFile, Headers, LoadFile, RequestEntry, RequestFile, SameAsFile, SentFile,
     StepFile, StreamEntry, default,
@@ -147,6 +148,10 @@ impl<'a> Sent<'a> {
             found.push((request, at));
         }
         check_names(&found, reading);
+        let kinds = found
+            .iter()
+            .map(|(it, place)| (it.websocket.is_some(), *place));
+        websockets::check_kinds(kinds, reading);
         let requests = found.into_iter().map(|(request, _)| request).collect();
         (requests, steps)
     }
@@ -305,6 +310,7 @@ impl Sending<'_, '_> {
     /// Reads an inline request of the lab.
     fn inline(&self, request: &RequestFile, at: Place, reading: &mut Reading<'_>) -> Option<Found> {
         check_headers(&request.headers, reading);
+        websockets::check_request(request, reading);
         check_one_body(request, reading)?;
         let call = match &request.grpc {
             Some(file) if grpc::check_keys(request, reading) => {
@@ -388,8 +394,9 @@ impl Sending<'_, '_> {
         }
         let own = request.expect.as_ref();
         let stream = request.stream.as_ref().or(self.sent.stream);
-        if let (Some(stream), Some(own)) = (stream, own) {
-            streams::check_expect(own, stream.place, at, reading);
+        let socket = request.websocket.as_ref().map(|it| it.place);
+        if let (Some(stream), Some(own)) = (stream.map(|it| it.place).or(socket), own) {
+            streams::check_expect(own, stream, at, reading);
         }
         RequestTemplate {
             name: request
@@ -406,7 +413,8 @@ impl Sending<'_, '_> {
             batch: Vec::new(),
             weight: request.weight.unwrap_or(default::WEIGHT),
             expect: own.map(|file| expect(file, self.places, reading)),
-            stream: stream.map(|entry| streams::rule(entry, reading)),
+            stream: stream.map(|entry| streams::rule(entry, request.websocket.as_ref(), reading)),
+            websocket: websockets::call(request, self.places, reading),
             grpc_status: None,
         }
     }

@@ -6,25 +6,34 @@ use yaml_with_places::{At, Finding, Place};
 use crate::experiment::RequestTemplate;
 use crate::fields::TextOr;
 use crate::reading::Reading;
-use crate::wire::{EachFile, ExpectFile, FramingFile, StreamEndsFile, StreamEntry, StreamFile};
+use crate::websockets;
+use crate::wire::{
+    EachFile, ExpectFile, FramingFile, StreamEndsFile, StreamEntry, StreamFile, WebSocketFile,
+};
 
-/// Returns the rule of a stream.
-pub(crate) fn rule(entry: &At<StreamEntry>, reading: &mut Reading<'_>) -> StreamRule {
-    let file = match &entry.value {
-        TextOr::Text(word) => {
-            return StreamRule {
-                framing: framing(*word),
-                end: None,
-                events: None,
-                each: EventCheck::Any,
-                sent_at: None,
-            };
-        }
-        TextOr::Mapping(file) => file,
+/// Returns the rule of a stream. `websocket` is the conversation of its request.
+pub(crate) fn rule(
+    entry: &At<StreamEntry>,
+    websocket: Option<&At<WebSocketFile>>,
+    reading: &mut Reading<'_>,
+) -> StreamRule {
+    let (file, word) = match &entry.value {
+        TextOr::Text(word) => (None, Some(*word)),
+        TextOr::Mapping(file) => (Some(file), file.framing),
     };
-    check_counts(file, reading);
+    let framing = framing(word, websocket.is_some(), entry.place, reading);
+    let Some(file) = file else {
+        return StreamRule {
+            framing,
+            ..StreamRule::messages()
+        };
+    };
+    check_counts(file, websocket, reading);
+    if let (Some(websocket), Some(ends)) = (websocket, &file.ends) {
+        websockets::check_end(&websocket.value, ends.place, reading);
+    }
     StreamRule {
-        framing: framing(file.framing),
+        framing,
         end: file
             .ends
             .as_ref()
@@ -39,13 +48,34 @@ pub(crate) fn rule(entry: &At<StreamEntry>, reading: &mut Reading<'_>) -> Stream
     }
 }
 
-fn framing(word: FramingFile) -> Framing {
-    match word {
-        FramingFile::Sse => Framing::ServerSent,
-        FramingFile::Lines => Framing::Lines,
-        FramingFile::Chunks => Framing::Chunks,
-        FramingFile::Multipart => Framing::Multipart,
-    }
+/// Returns the framing. Only messages of WebSocket have the framing `messages`, and no other.
+fn framing(
+    word: Option<FramingFile>,
+    is_socket: bool,
+    place: Place,
+    reading: &mut Reading<'_>,
+) -> Framing {
+    let (wrong, help) = match word {
+        Some(FramingFile::Messages) | None if is_socket => return Framing::Messages,
+        Some(_) if is_socket => (
+            "the events of `websocket` are its messages",
+            "remove `framing`, or write `framing: messages`",
+        ),
+        Some(FramingFile::Sse) => return Framing::ServerSent,
+        Some(FramingFile::Lines) => return Framing::Lines,
+        Some(FramingFile::Chunks) => return Framing::Chunks,
+        Some(FramingFile::Multipart) => return Framing::Multipart,
+        Some(FramingFile::Messages) => (
+            "`messages` without `websocket`",
+            "give the request a `websocket`, or write `sse`, `lines`, `chunks` or `multipart`",
+        ),
+        None => (
+            "a stream without `framing`",
+            "for example: `stream: {framing: sse, events: 50}`",
+        ),
+    };
+    reading.findings.add(Finding::new(place, wrong).help(help));
+    Framing::Messages
 }
 
 fn end(ends: &StreamEndsFile, place: Place, reading: &mut Reading<'_>) -> Option<StreamEnd> {
@@ -76,20 +106,26 @@ fn end(ends: &StreamEndsFile, place: Place, reading: &mut Reading<'_>) -> Option
 }
 
 /// Refuses counts that no answer could have, and counts of pieces that have no fixed number.
-fn check_counts(file: &StreamFile, reading: &mut Reading<'_>) {
+fn check_counts(
+    file: &StreamFile,
+    websocket: Option<&At<WebSocketFile>>,
+    reading: &mut Reading<'_>,
+) {
+    let is_held = websocket.is_some_and(|it| it.value.hold.is_some());
     let ends = file.ends.as_ref().map(|ends| &ends.value);
     let counts = [
         file.events.as_ref(),
         ends.and_then(|ends| ends.count.as_ref()),
     ];
     for count in counts.into_iter().flatten() {
-        if count.value == 0 {
+        // A conversation that is held may be idle.
+        if count.value == 0 && !is_held {
             reading.findings.add(
                 Finding::new(count.place, "expected at least 1 event, found 0")
                     .help("remove the key if the number of events does not matter"),
             );
         }
-        if file.framing == FramingFile::Chunks {
+        if file.framing == Some(FramingFile::Chunks) {
             reading.findings.add(
                 Finding::new(count.place, "`chunks` have no fixed number")
                     .help("a proxy may join or split them. Write `framing: sse` or `lines` to count events"),
@@ -97,7 +133,16 @@ fn check_counts(file: &StreamFile, reading: &mut Reading<'_>) {
         }
     }
     let kind = ends.and_then(|ends| ends.kind.as_ref());
-    if let Some(kind) = kind.filter(|_| file.framing != FramingFile::Sse) {
+    if let Some(kind) = kind.filter(|_| websocket.is_some()) {
+        if kind.value != "complete" {
+            reading.findings.add(
+                Finding::new(kind.place, "expected the type `complete` of a subscription")
+                    .help("end the stream by `data` or `count`, or hold it with `websocket.hold`"),
+            );
+        }
+        return;
+    }
+    if let Some(kind) = kind.filter(|_| file.framing != Some(FramingFile::Sse)) {
         reading.findings.add(
             Finding::new(kind.place, "only server-sent events have a type")
                 .help("write `framing: sse`, or end the stream by `data` or `count`"),
@@ -113,7 +158,9 @@ pub(crate) fn check_usual(
     reading: &mut Reading<'_>,
 ) {
     let mut requests = requests.iter();
-    if requests.any(|request| request.stream.is_some() && request.expect.is_none()) {
+    if requests.any(|request| {
+        (request.stream.is_some() || request.websocket.is_some()) && request.expect.is_none()
+    }) {
         check_expect(expect, at, at, reading);
     }
 }

@@ -33,6 +33,7 @@ mod setting;
 mod stream;
 mod system;
 mod variant;
+mod websocket;
 
 pub(crate) use capacity::CapacityFile;
 pub(crate) use client::ClientFile;
@@ -53,6 +54,7 @@ pub(crate) use system::{
     AttachFile, ConfigFileSource, LimitsFile, ReadyFile, ReadyState, SystemFile,
 };
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
+pub(crate) use websocket::{MessageFile, SubscribeFile, WebSocketFile};
 
 /// Keys of a lab that an included file cannot have. The first two are required, but `factors` make a
 /// baseline. A lab without variants compares two revisions.

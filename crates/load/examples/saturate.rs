@@ -56,6 +56,7 @@ fn job(
         headers: Vec::new(),
         body: Vec::new(),
         expect: Expectation::default(),
+        websocket: None,
         weight: 1,
     };
     let check = options.get("check").map_or("", String::as_str);

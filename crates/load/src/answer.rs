@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use model::StreamRule;
 
-use crate::check::stream::{Arrival, StreamFindings};
+use crate::check::stream::{Arrival, Part, StreamFindings};
 use crate::coding::{self, CodingError};
 use crate::error::RequestError;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
+use crate::websocket::{Listener, Received, ReceivedMessage};
 
 /// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +20,10 @@ pub struct Answer {
     pub status: u16,
     /// Names as sent, and values, in order. Bytes that are not UTF-8 are replaced.
     pub headers: Vec<(String, String)>,
-    /// The body, without framing.
+    /// The body, without framing. Messages of WebSocket are lines of it.
     pub body: Vec<u8>,
+    /// The messages of a conversation over WebSocket. `None` for a response of HTTP.
+    pub messages: Option<Vec<ReceivedMessage>>,
     /// The trailers of a response over HTTP/2, like `headers`. Otherwise empty.
     pub trailers: Vec<(String, String)>,
 }
@@ -32,6 +35,7 @@ impl Answer {
             status: 0,
             headers: Vec::new(),
             body: Vec::new(),
+            messages: None,
             trailers: Vec::new(),
         }
     }
@@ -169,6 +173,14 @@ impl Gathering {
     }
 }
 
+impl Gathering {
+    /// True if the rule of the stream contains a number of events.
+    pub(crate) fn counts_events(&self) -> bool {
+        let rule = self.stream.as_ref().map(|(rule, _)| rule);
+        rule.is_some_and(|rule| rule.events.is_some())
+    }
+}
+
 impl Sink for Gathering {
     fn head(&mut self, head: &Head<'_>) {
         self.answer.head(head);
@@ -196,6 +208,33 @@ impl Sink for Gathering {
     fn is_ended(&self) -> bool {
         let findings = self.stream.as_ref().map(|(_, findings)| findings);
         findings.is_some_and(StreamFindings::is_ended)
+    }
+}
+
+impl Listener for Gathering {
+    fn message(&mut self, message: &Received<'_>) {
+        let lines = self.answer.messages.get_or_insert_default();
+        lines.push(ReceivedMessage::of(message));
+        if let Some((rule, findings)) = &mut self.stream {
+            match *message {
+                Received::Event { name, data } => {
+                    findings.event(rule, &Part { name, data }, &mut Arrival::untimed());
+                }
+                Received::Complete => findings.complete(rule, 0),
+                Received::Error { .. } => {}
+            }
+        }
+        if *message != Received::Complete {
+            self.answer.body(message.data());
+            self.answer.body(b"\n");
+        }
+    }
+
+    fn replied(&mut self, _took_ns: u64) {}
+
+    fn finish(&mut self, _now_ns: u64) {
+        // A conversation without a message has an empty list, and a response of HTTP has none.
+        self.answer.messages.get_or_insert_default();
     }
 }
 

@@ -33,7 +33,9 @@ use coded::{CodedReference, Coding};
 use encoding::encoding_of;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
-use stream::{Arrival, StreamFindings};
+use stream::{Arrival, Part, StreamFindings};
+
+use crate::websocket::Received;
 
 /// Size limit of a first correct body that becomes the reference. If it is larger, every response is scanned.
 const LEARNED_MAX: usize = 1024 * 1024;
@@ -63,7 +65,12 @@ pub(crate) fn examine(
         at: Arrival::untimed(),
     };
     judge.head(&Head::new(answer.status, &headers));
-    judge.body(&answer.body);
+    match &answer.messages {
+        Some(messages) => messages
+            .iter()
+            .for_each(|message| judge.message(&message.received())),
+        None => judge.body(&answer.body),
+    }
     let trailers = lines_of(&answer.trailers);
     judge.trailers(&Head::new(answer.status, &trailers));
     judge.end();
@@ -411,6 +418,25 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Takes a message of WebSocket.
+    pub(crate) fn message(&mut self, message: &Received<'_>) {
+        let (Mode::Stream, Some(rule)) = (self.findings.mode, &self.rules.stream) else {
+            return;
+        };
+        let stream = &mut self.findings.stream;
+        match *message {
+            Received::Event { name, data } => {
+                self.findings.body_bytes += data.len() as u64;
+                stream.event(rule, &Part { name, data }, &mut self.at);
+            }
+            Received::Error { data } => {
+                self.findings.body_bytes += data.len() as u64;
+                stream.refused("a GraphQL result", data);
+            }
+            Received::Complete => stream.complete(rule, self.at.now_ns),
+        }
+    }
+
     /// Takes the end of the body.
     pub(crate) fn end(&mut self) {
         if let (Mode::Stream, Some(rule)) = (self.findings.mode, &self.rules.stream) {

@@ -168,6 +168,9 @@ pub enum RequestError {
     /// HTTP/2 cannot carry it, for the reason in the text.
     #[error("over HTTP/2: {0}")]
     Http2(String),
+    /// No conversation over WebSocket can begin, for the reason in the text.
+    #[error("over WebSocket: {0}")]
+    WebSocket(String),
     /// The weight is 0, so the request would never be sent.
     #[error("expected a weight of at least 1, found 0. Remove the request instead")]
     Weight,

@@ -99,8 +99,8 @@ fn converse(
     bytes: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
-    // TLS and HTTP/2 exist only in the general carrier, which a load would also use.
-    if !target.protocol.is_plain() {
+    // TLS, HTTP/2 and WebSocket exist only in the general carrier, which a load would also use.
+    if !target.protocol.is_plain() || request.conversation.is_some() {
         return crate::general::exchange(target, request, bytes, timeout);
     }
     let deadline = Deadline {

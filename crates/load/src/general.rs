@@ -1,4 +1,4 @@
-//! The general carrier: TLS and HTTP/2, with rustls, h2 and tokio.
+//! The general carrier: TLS, HTTP/2 and WebSocket, with rustls, h2, tungstenite and tokio.
 //!
 //! [`Lane`] and [`Pacer`] provide slots, scenarios, pacing, rules and the account, as for the fast carrier in
 //! `fast.rs`. Only the carrier of a slot differs. A place is one of the requests that may be under way on a
@@ -42,11 +42,13 @@ mod slot;
 mod stream;
 mod timer;
 mod tls;
+mod websocket;
 
 use endpoint::Endpoint;
 pub(crate) use endpoint::Outlet;
 pub(crate) use message::Messages;
 use message::{Message, shown};
+use route::Channel;
 pub(crate) use route::Route;
 pub(crate) use single::exchange;
 pub(crate) use timer::Timer;
@@ -239,13 +241,18 @@ impl EngineState {
                 return Ok(());
             }
             let begin_ns = self.clock.now_ns();
-            let channel = endpoint
+            let mut channel = endpoint
                 .route
                 .connect(&endpoint.peer, &endpoint.traffic)
                 .await?;
             let took_ns = self.clock.now_ns() - begin_ns;
-            let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
-            recorder.connect.record_ns(took_ns);
+            match &mut channel {
+                Channel::Http1 { connect_ns, .. } if endpoint.upgrades => *connect_ns = took_ns,
+                _ => {
+                    let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
+                    recorder.connect.record_ns(took_ns);
+                }
+            }
             link.backoff.set(Backoff::default());
             link.keep(channel);
             Ok(())

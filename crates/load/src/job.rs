@@ -9,7 +9,7 @@ use model::{Shard, Step};
 use crate::slices::Slice;
 pub use model::{
     BodyRule, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing, Protocol, Range,
-    RowOrder, StatusRule, StreamEnd, StreamRule, Trust, Version,
+    RowOrder, StatusRule, StreamEnd, StreamRule, Trust, Version, WebSocketCall,
 };
 
 /// One load on one target, from the first send to the last response.
@@ -106,6 +106,12 @@ impl Job {
         }
     }
 
+    /// True if the fast carrier can send it: HTTP/1.1 without TLS, and no WebSocket.
+    pub(crate) fn is_plain(&self) -> bool {
+        let mut requests = self.requests.iter();
+        self.target.protocol.is_plain() && requests.all(|request| request.websocket.is_none())
+    }
+
     /// The usual share of the time for spinning. A quarter is enough for 1,000 slots a second on a machine
     /// that wakes a thread 200 microseconds late. Three quarters of the core remain.
     pub const SPIN_SHARE: f64 = 0.25;
@@ -145,6 +151,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The checks of its response.
     pub expect: Expectation,
+    /// The conversation that the request opens. `None` for a request of HTTP.
+    pub websocket: Option<WebSocketCall>,
     /// Number of times in one cycle of the rotation. At least 1.
     pub weight: u32,
 }
@@ -159,6 +167,7 @@ impl Request {
             headers: Vec::new(),
             body: Vec::new(),
             expect: Expectation::default(),
+            websocket: None,
             weight: 1,
         }
     }

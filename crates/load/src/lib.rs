@@ -5,8 +5,8 @@
 //! they arrive.
 //!
 //! Start reading at `lane.rs`, which interprets slots, and at `pacing.rs`, which keeps the time. Both serve
-//! every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 without TLS, `general.rs` TLS and
-//! HTTP/2. Open and closed loops only differ in `supply.rs`.
+//! every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 without TLS, `general.rs` TLS,
+//! HTTP/2 and WebSocket. Open and closed loops only differ in `supply.rs`.
 //!
 //! Properties of every [`Measurement`]:
 //! - Every slot has exactly one outcome. No slot is dropped or repeated silently. Only a request that the
@@ -56,6 +56,7 @@ mod socket;
 mod spin;
 mod supply;
 mod template;
+mod websocket;
 
 pub use answer::{Answer, Failure};
 pub use awake::{AwakeCores, keep_cores_awake};
@@ -66,7 +67,7 @@ pub use exchange::{WalkError, exchange, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
     Job, Protocol, Range, Request, RowOrder, StatusRule, StreamEnd, StreamRule, Target, Trust,
-    Version,
+    Version, WebSocketCall,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
@@ -81,3 +82,4 @@ pub use priority::raise as raise_priority;
 pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use slices::Slice;
+pub use websocket::{ReceivedKind, ReceivedMessage};

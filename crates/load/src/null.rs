@@ -17,12 +17,14 @@ mod behavior;
 mod client;
 mod draw;
 mod error;
+mod frames;
 mod grpc;
 mod pace;
 mod planted;
 mod seen;
 mod server;
 mod stream;
+mod websocket;
 
 pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
@@ -30,6 +32,7 @@ pub use error::BehaviorError;
 pub use grpc::{GrpcBehavior, serve_grpc};
 pub use seen::Seen;
 pub use stream::NullStream;
+pub use websocket::{SocketBehavior, serve_websocket};
 
 /// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;

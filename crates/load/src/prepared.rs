@@ -112,7 +112,7 @@ impl<'a> Prepared<'a> {
 
     fn has_streams(&self) -> bool {
         let mut requests = self.job.requests.iter();
-        requests.any(|request| request.expect.stream.is_some())
+        requests.any(|request| request.expect.stream.is_some() || request.websocket.is_some())
     }
 
     pub(crate) fn is_open_loop(&self) -> bool {
@@ -286,6 +286,7 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
     if steps > 0 && steps != requests {
         return Err(LoadError::Steps { requests, steps });
     }
+    verify_carriers(job)?;
     let captures = scenario::names(&job.steps);
     let values = values(job, turn, &captures)?;
     let mut captures_known = 0;
@@ -310,6 +311,27 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
         captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
     }
     Ok(rendered)
+}
+
+/// Refuses a job whose requests are partly of HTTP and partly of WebSocket.
+fn verify_carriers(job: &Job) -> Result<(), LoadError> {
+    let is_socket = |request: &Request| request.websocket.is_some();
+    let first = is_socket(&job.requests[0]);
+    let other = job.requests.iter().position(|it| is_socket(it) != first);
+    let Some(index) = other else {
+        return Ok(());
+    };
+    let request = &job.requests[index];
+    Err(LoadError::Request {
+        index,
+        method: request.method.clone(),
+        path: request.path.clone(),
+        reason: RequestError::WebSocket(
+            "expected requests of one kind, found HTTP and WebSocket in one load. Send them in two \
+             loads"
+                .to_owned(),
+        ),
+    })
 }
 
 /// Returns the values of places. `None` without places.

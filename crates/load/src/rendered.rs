@@ -1,12 +1,16 @@
 //! Requests as bytes, rendered once and sent a million times.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use model::{Framing, WebSocketCall};
 
 use crate::check::Rules;
 use crate::error::RequestError;
 use crate::job::{Request, Target};
 use crate::scenario::{Capture, CapturedValue, Wanted};
 use crate::template::{Places, Source, Template};
+use crate::websocket;
 
 /// The largest length of a rotation. A longer rotation is a mistake in the weights.
 const TURNS_MAX: usize = 1 << 16;
@@ -20,6 +24,8 @@ pub(crate) struct Rendered {
     /// True if its response has no body, whatever the headers contain.
     pub(crate) bodiless: bool,
     pub(crate) rules: Rules,
+    /// The conversation after the upgrade. The texts of its messages are the body.
+    pub(crate) conversation: Option<Arc<WebSocketCall>>,
 }
 
 impl Rendered {
@@ -54,34 +60,32 @@ impl Rendered {
             let end = head.len() - "\r\n".len();
             length = Some(end - digits.len()..end);
         }
-        if !keep_alive && !has("connection") {
+        if let Some(call) = &request.websocket {
+            websocket::verify(call, request, &target.protocol)?;
+            for (name, value) in websocket::headers(call) {
+                line(&mut head, name, &value);
+            }
+        } else if !keep_alive && !has("connection") {
             line(&mut head, "Connection", "close");
         }
         head.push_str("\r\n");
-        let template = places
-            .map(|places| {
-                // Without a length to fill in, an empty range: the head is one piece.
-                let value = length.unwrap_or(head.len()..head.len());
-                let source = Source {
-                    start: &start,
-                    before_length: &head[start.len()..value.start],
-                    after_length: (!value.is_empty()).then(|| &head[value.end..]),
-                    body: &request.body,
-                };
-                Template::new(&source, places)
-            })
-            .transpose()?
-            .flatten();
+        let messages = request.websocket.as_ref().map(websocket::rendered);
+        let body = messages.as_deref().unwrap_or(&request.body);
+        let template = template(&start, &head, length, body, places)?;
         if template.as_ref().is_some_and(Template::has_places_in_body) && has("content-length") {
             return Err(RequestError::LengthOfTemplate);
         }
         let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(&request.body);
+        bytes.extend_from_slice(body);
         Ok(Rendered {
             bytes: bytes.into_boxed_slice(),
             template: template.map(Arc::new),
             bodiless: request.method == "HEAD",
-            rules: Rules::new(&request.expect),
+            rules: match &request.websocket {
+                None => Rules::new(&request.expect),
+                Some(_) => Rules::new(&websocket::expectation(&request.expect)),
+            },
+            conversation: request.websocket.clone().map(Arc::new),
         })
     }
 
@@ -91,6 +95,10 @@ impl Rendered {
         captures: &[Capture],
         names: &[String],
     ) -> Result<Rendered, RequestError> {
+        if self.conversation.is_some() && !captures.is_empty() {
+            let reason = "no value can be captured from messages";
+            return Err(RequestError::WebSocket(reason.to_owned()));
+        }
         let wanted = captures.iter().map(|capture| Wanted::new(capture, names));
         self.rules.captures = wanted.collect::<Result<Arc<[_]>, _>>()?;
         Ok(self)
@@ -117,6 +125,28 @@ impl Rendered {
             Some(_) => buffer,
         }
     }
+}
+
+/// Cuts a request into pieces. `length` is the place of the length in the head.
+fn template(
+    start: &str,
+    head: &str,
+    length: Option<Range<usize>>,
+    body: &[u8],
+    places: Option<&Places>,
+) -> Result<Option<Template>, RequestError> {
+    let Some(places) = places else {
+        return Ok(None);
+    };
+    // Without a length to fill in, an empty range: the head is one piece.
+    let value = length.unwrap_or(head.len()..head.len());
+    let source = Source {
+        start,
+        before_length: &head[start.len()..value.start],
+        after_length: (!value.is_empty()).then(|| &head[value.end..]),
+        body,
+    };
+    Template::new(&source, places)
 }
 
 fn line(head: &mut String, name: &str, value: &str) {
@@ -161,6 +191,11 @@ fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
                 value: value.clone(),
             });
         }
+    }
+    let framing = request.expect.stream.as_ref().map(|rule| rule.framing);
+    if request.websocket.is_none() && framing == Some(Framing::Messages) {
+        let reason = "the framing `messages` is for a URL of ws or wss, found a request of HTTP";
+        return Err(RequestError::WebSocket(reason.to_owned()));
     }
     if request.weight == 0 {
         return Err(RequestError::Weight);
@@ -266,6 +301,7 @@ mod tests {
                 .collect(),
             body: body.as_bytes().to_vec(),
             expect: Expectation::default(),
+            websocket: None,
             weight: 1,
         }
     }

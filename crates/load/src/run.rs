@@ -233,7 +233,7 @@ impl Group<'_> {
             lanes,
             first,
             threads: first.threads.min(fewest),
-            is_plain: jobs.iter().all(|job| job.target.protocol.is_plain()),
+            is_plain: jobs.iter().all(|job| job.is_plain()),
         })
     }
 

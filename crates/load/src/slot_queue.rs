@@ -151,6 +151,12 @@ impl SlotQueue {
         self.waiting.push(Reverse((due_ns, place)));
     }
 
+    /// Removes the time at which this place would continue.
+    pub(crate) fn forget(&mut self, place: usize) {
+        self.waiting
+            .retain(|Reverse((_, waiting))| *waiting != place);
+    }
+
     /// Returns a place with a think time that is over.
     #[inline]
     pub(crate) fn pop_waiting(&mut self, now_ns: u64) -> Option<usize> {
@@ -241,5 +247,7 @@ mod tests {
         let order: Vec<_> = std::iter::from_fn(|| queue.pop_waiting(25)).collect();
         assert_eq!(order, [1, 2]);
         assert!(queue.is_due(30));
+        queue.forget(0);
+        assert_eq!(queue.pop_waiting(90), None);
     }
 }

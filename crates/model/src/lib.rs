@@ -38,6 +38,7 @@ mod shard;
 mod stream;
 mod throttled;
 mod until;
+mod websocket;
 
 pub use as_micros::micros;
 pub use capacity::{Capacity, CapacityError};
@@ -59,3 +60,6 @@ pub use shard::{Shard, ShardError};
 pub use stream::{EventCheck, Framing, StreamEnd, StreamRule};
 pub use throttled::Throttled;
 pub use until::{Goal, HalfWidth, Until, UntilError, until_grammar};
+pub use websocket::{
+    GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketCall, WebSocketDialect,
+};

@@ -33,6 +33,8 @@ pub enum Framing {
     Multipart,
     /// Messages of gRPC, each with a prefix of five bytes.
     Grpc,
+    /// Messages of WebSocket.
+    Messages,
 }
 
 /// The event that ends a stream although the response continues.
@@ -58,6 +60,20 @@ pub enum EventCheck {
     Graphql,
 }
 
+impl StreamRule {
+    /// Returns the rule for messages of WebSocket, of which every number from 1 and every content is correct.
+    #[must_use]
+    pub fn messages() -> StreamRule {
+        StreamRule {
+            framing: Framing::Messages,
+            end: None,
+            events: None,
+            each: EventCheck::Any,
+            sent_at: None,
+        }
+    }
+}
+
 impl Framing {
     /// The word for it in a lab.
     #[must_use]
@@ -68,6 +84,7 @@ impl Framing {
             Framing::Chunks => "chunks",
             Framing::Multipart => "multipart",
             Framing::Grpc => "grpc",
+            Framing::Messages => "messages",
         }
     }
 
@@ -79,6 +96,7 @@ impl Framing {
             Framing::Lines,
             Framing::Chunks,
             Framing::Multipart,
+            Framing::Messages,
         ]
         .into_iter()
         .find(|framing| framing.word() == word)

@@ -94,6 +94,7 @@ impl GrpcArgs {
                 ..Expectation::default()
             },
             weight: 1,
+            websocket: None,
         }))
     }
 }

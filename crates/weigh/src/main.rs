@@ -12,6 +12,7 @@ mod keeper;
 mod labs;
 mod publish;
 mod stream_args;
+mod websocket_args;
 mod yaml_text;
 
 use std::process::ExitCode;

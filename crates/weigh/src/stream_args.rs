@@ -7,7 +7,7 @@ use crate::yaml_text::quoted;
 /// Flags for responses that are streams of events.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StreamArgs {
-    /// Responses are streams of events: sse, lines, chunks or multipart.
+    /// Responses are streams of events: sse, lines, chunks, multipart or messages.
     ///
     /// The report then contains the time to the first event and the gaps between events. A response may
     /// last as long as --timeout.
@@ -47,7 +47,10 @@ impl StreamArgs {
                     .to_owned(),
             );
         }
-        if framing != Framing::ServerSent && matches!(self.stream_ends, Some(StreamEnd::Type(_))) {
+        let is_complete = self.stream_ends == Some(StreamEnd::Type("complete".to_owned()));
+        let has_types =
+            framing == Framing::ServerSent || (framing == Framing::Messages && is_complete);
+        if !has_types && matches!(self.stream_ends, Some(StreamEnd::Type(_))) {
             return Err(format!(
                 "expected `--stream sse` with an end by type, found `--stream {}`. Only server-sent events \
                  have a type",
@@ -91,8 +94,9 @@ pub(crate) fn as_yaml(rule: &StreamRule) -> String {
 }
 
 fn framing(text: &str) -> Result<Framing, String> {
-    Framing::named(text)
-        .ok_or_else(|| format!("expected sse, lines, chunks or multipart, found `{text}`"))
+    Framing::named(text).ok_or_else(|| {
+        format!("expected sse, lines, chunks, multipart or messages, found `{text}`")
+    })
 }
 
 fn end(text: &str) -> Result<StreamEnd, String> {
@@ -178,7 +182,7 @@ mod tests {
         for (words, expected) in [
             (
                 &["--stream", "json"][..],
-                "expected sse, lines, chunks or multipart",
+                "expected sse, lines, chunks, multipart or messages",
             ),
             (&["--events", "5"], "--stream"),
             (&["--stream", "chunks", "--events", "5"], "chunks"),

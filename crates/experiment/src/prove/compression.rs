@@ -73,6 +73,7 @@ pub(super) fn if_asked(
             status: StatusRule::Any,
             ..Expectation::default()
         },
+        websocket: None,
         weight: 1,
     };
     tracing::debug!(request = asked.name, "asking for a compressed answer");
@@ -90,7 +91,8 @@ fn says_what_it_accepts(request: &RequestTemplate) -> bool {
 
 /// True if another request changes no state: a GET, a HEAD, and a POST of GraphQL queries.
 fn may_be_repeated(request: &RequestTemplate) -> bool {
-    if super::has_places(request) {
+    // A conversation has no coding.
+    if super::has_places(request) || request.websocket.is_some() {
         return false;
     }
     match request.method.as_str() {
@@ -136,6 +138,7 @@ mod tests {
             weight: 1,
             expect: None,
             stream: None,
+            websocket: None,
             grpc_status: None,
         }
     }
@@ -187,6 +190,7 @@ mod tests {
             status: 200,
             headers: vec![("content-encoding".to_owned(), "gzip, gzip".to_owned())],
             body,
+            messages: None,
             trailers: Vec::new(),
         };
         let refused = content("list", &answer).unwrap_err();

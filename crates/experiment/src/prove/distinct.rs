@@ -81,6 +81,7 @@ mod tests {
                 status: 200,
                 headers: Vec::new(),
                 body: body.as_bytes().to_vec(),
+                messages: None,
                 trailers: Vec::new(),
             })
             .collect();

@@ -45,7 +45,9 @@ fn text_of(request: &RequestTemplate) -> RequestText {
         operations: request.operations(),
         ..empty_request()
     };
-    with_content(text, &request.headers, &request.body)
+    let messages = request.websocket.as_ref().map(|call| call.text());
+    let messages = messages.as_deref().map(str::as_bytes);
+    with_content(text, &request.headers, messages.unwrap_or(&request.body))
 }
 
 /// The preparing requests that a variant receives once after each start.

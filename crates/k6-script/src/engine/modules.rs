@@ -73,6 +73,13 @@ fn reason(module: &str) -> &'static str {
     if module.starts_with("k6/x/") {
         return "it is an extension of k6";
     }
+    if matches!(
+        module,
+        "k6/ws" | "k6/websockets" | "k6/experimental/websockets"
+    ) {
+        return "it is WebSocket. Write such a request into the lab, for example \
+                `{path: /ws, websocket: {messages: {text: hello}, replies: order}}`";
+    }
     if module == "k6" || module.starts_with("k6/") {
         return "it is not HTTP, or not part of k6 yet";
     }

@@ -7,6 +7,7 @@ use yaml_with_places::{At, Json, OneOrMany};
 use super::default;
 use super::grpc::GrpcFile;
 use super::stream::StreamEntry;
+use super::websocket::WebSocketFile;
 use crate::fields::{Table, TextOr};
 use crate::formats::{
     HeaderName, HeaderValue, Method, Pointer, RequestPath, StatusName, Title, Verbatim, Written,
@@ -60,6 +61,9 @@ pub(crate) struct RequestFile {
     /// Its answer is a stream of events. By default as in `load.stream`. The report then contains the time
     /// to the first event and the gaps between events. The body as a whole is not compared.
     pub(crate) stream: Option<At<StreamEntry>>,
+    /// It opens a conversation over WebSocket. Every message of the target is an event. All requests of a load
+    /// are then of this kind. `{{name}}` is filled in as in a body.
+    pub(crate) websocket: Option<At<WebSocketFile>>,
     /// It is a gRPC call, instead of a method, a path and a body.
     pub(crate) grpc: Option<At<GrpcFile>>,
     /// The number of times that it is sent for each send of a request with weight 1.

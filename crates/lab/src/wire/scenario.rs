@@ -94,6 +94,7 @@ impl StepFile {
             stream: step.stream,
             grpc: step.grpc,
             batch: None,
+            websocket: None,
             weight: None,
         }
     }

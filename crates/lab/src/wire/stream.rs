@@ -23,6 +23,8 @@ pub(crate) enum FramingFile {
     Chunks,
     /// Parts of a multipart body, such as the answers to `@defer`.
     Multipart,
+    /// Messages of WebSocket. It is the only framing with `websocket`.
+    Messages,
 }
 
 /// An answer that is a stream of events.
@@ -30,14 +32,14 @@ pub(crate) enum FramingFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "stream")]
 pub(crate) struct StreamFile {
-    /// The boundary between two events: `sse`, `lines`, `chunks` or `multipart`.
-    pub(crate) framing: FramingFile,
+    /// The boundary between two events: `sse`, `lines`, `chunks` or `multipart`. By default `messages` with
+    /// `websocket`, and otherwise required.
+    pub(crate) framing: Option<FramingFile>,
     /// The end of the stream, if the answer may continue after it. By default the stream ends with the
     /// answer.
     pub(crate) ends: Option<At<StreamEndsFile>>,
     /// The number of events that every answer must have. The event of `ends.data` or `ends.type` does not
     /// count. By default at least one.
-    #[schemars(range(min = 1))]
     pub(crate) events: Option<At<u64>>,
     /// The requirement on the data of each event: a JSON value, or a GraphQL result without `errors`.
     pub(crate) each: Option<EachFile>,

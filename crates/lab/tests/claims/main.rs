@@ -34,6 +34,7 @@ mod streams;
 mod sweep;
 mod systems;
 mod together;
+mod websocket;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

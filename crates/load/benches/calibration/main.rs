@@ -407,6 +407,7 @@ fn measure_in(
             graphql: true,
             ..Expectation::default()
         },
+        websocket: None,
         weight: 1,
     };
     let mut load = load.clone();

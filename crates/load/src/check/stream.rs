@@ -192,6 +192,30 @@ impl StreamFindings {
         }
     }
 
+    /// Takes the end of a stream that its protocol announces, or that the generator ends.
+    pub(crate) fn finish(&mut self, now_ns: u64) {
+        if self.ended_ns == 0 {
+            self.ended_ns = now_ns;
+        }
+    }
+
+    /// Takes the message that ends a stream. A rule that expects it is met.
+    pub(crate) fn complete(&mut self, rule: &StreamRule, now_ns: u64) {
+        let is_expected = |end: &StreamEnd| *end == StreamEnd::Type("complete".to_owned());
+        self.is_ended |= rule.end.as_ref().is_some_and(is_expected);
+        self.finish(now_ns);
+    }
+
+    /// Takes an error that the protocol sends instead of an event.
+    pub(crate) fn refused(&mut self, expected: &str, data: &[u8]) {
+        let mismatch = Mismatch::Event {
+            position: self.count + 1,
+            expected: expected.to_owned(),
+            found: quoted(data),
+        };
+        self.wrong.get_or_insert(Box::new(mismatch));
+    }
+
     /// Returns the verdict on a complete response.
     pub(crate) fn conclude(&mut self, rule: &StreamRule) -> Option<Mismatch> {
         if let Some(wrong) = self.wrong.take() {

@@ -10,6 +10,8 @@ fn answer(body: &str) -> Answer {
         status: 200,
         headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
         body: body.as_bytes().to_vec(),
+        messages: None,
+        trailers: Vec::new(),
     }
 }
 

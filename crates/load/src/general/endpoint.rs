@@ -32,6 +32,8 @@ pub(super) struct Endpoint {
     pub(super) bounds: Bounds,
     pub(super) timeout: Duration,
     pub(super) keep_alive: bool,
+    /// True if the connections are upgraded to WebSocket.
+    pub(super) upgrades: bool,
     pub(super) traffic: Rc<Traffic>,
     pub(super) links: Vec<Link>,
     /// Number of places of a link. At least 1.
@@ -55,6 +57,8 @@ impl Endpoint {
             bounds: outlet.bounds,
             timeout: Duration::from_nanos(work.timeout_ns),
             keep_alive: work.keep_alive,
+            // All requests of a load are of one kind.
+            upgrades: work.rotation.requests[0].conversation.is_some(),
             traffic: Rc::default(),
             links: (0..outlet.connections).map(|_| Link::default()).collect(),
             streams,
@@ -82,6 +86,11 @@ impl Endpoint {
         let before = self.waiting.borrow_mut().insert(place, resume);
         assert!(before.is_none(), "a place waits for one thing at a time");
         resumed
+    }
+
+    /// Removes a place that no longer waits.
+    pub(super) fn forget(&self, place: usize) {
+        self.waiting.borrow_mut().remove(&place);
     }
 
     /// Ends the wait of a place.

@@ -25,7 +25,7 @@ impl Link {
     pub(super) fn is_open(&self) -> bool {
         match &*self.channel.borrow() {
             None => false,
-            Some(Channel::Http1 { .. }) => true,
+            Some(Channel::Http1 { .. } | Channel::WebSocket(_)) => true,
             Some(Channel::Http2(session)) => session.is_open(),
         }
     }

@@ -11,6 +11,7 @@ use crate::lane::Lane;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::EXCERPT_BYTES;
+use crate::websocket::{Listener, Received};
 
 /// The reason that there is no complete response.
 #[derive(Debug)]
@@ -131,5 +132,24 @@ impl Sink for Judging<'_> {
 
     fn is_ended(&self) -> bool {
         self.findings.stream.is_ended()
+    }
+}
+
+impl Listener for Judging<'_> {
+    fn message(&mut self, message: &Received<'_>) {
+        self.judge(|judge| judge.message(message));
+    }
+
+    fn replied(&mut self, took_ns: u64) {
+        let lane = &mut self.lanes.borrow_mut()[self.lane];
+        if let Some(events) = lane.recorder.events.as_deref_mut()
+            && !self.is_discarded
+        {
+            events.replied(took_ns);
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64) {
+        self.findings.stream.finish(now_ns);
     }
 }

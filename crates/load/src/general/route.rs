@@ -7,6 +7,7 @@ use super::fault::words;
 use super::http2::Session;
 use super::stream::{Socket, Stream, Traffic};
 use super::tls::{Tls, fault};
+use super::websocket::Upgraded;
 use crate::error::TlsError;
 use crate::job::{Target, Version};
 use crate::measurement::FailureKind;
@@ -31,7 +32,11 @@ pub(super) enum Channel {
         is_used: bool,
         /// The time at which the target will close it without a further request.
         idle_until_ns: u64,
+        /// The time that the connect took, if it is recorded with an upgrade.
+        connect_ns: u64,
     },
+    /// A connection that was upgraded to WebSocket, for one conversation at a time.
+    WebSocket(Box<Upgraded>),
     /// An HTTP/2 connection, for several requests.
     Http2(Rc<Session>),
 }
@@ -85,6 +90,7 @@ impl Route {
                 stream,
                 is_used: false,
                 idle_until_ns: u64::MAX,
+                connect_ns: 0,
             },
             Version::Http2 { .. } => {
                 let session = Session::new(stream).await;

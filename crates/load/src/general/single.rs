@@ -11,10 +11,12 @@ use super::http2::Limits;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::route::{Channel, Route};
+use super::stream::Stream;
+use super::websocket;
 use crate::answer::{Answer, Failure, Gathering};
 use crate::clock::Clock;
 use crate::error::RequestError;
-use crate::job::{Bounds, Target};
+use crate::job::{Bounds, Target, WebSocketCall};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
 use crate::rendered::Rendered;
@@ -39,28 +41,14 @@ pub(crate) fn exchange(
     let mut gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
-        match channel.map_err(|(_, reason)| Failure::Connect(reason))? {
-            Channel::Http1 { mut stream, .. } => {
-                let mut parser = Parser::new(Bounds::default());
-                parser.start(asked.bodiless);
-                let mut exchange = Exchange {
-                    clock: Clock::start(),
-                    stream: &mut *stream,
-                    request,
-                    written: 0,
-                    is_sent: false,
-                    is_used: false,
-                    buffer: &RefCell::new(vec![0; 64 * 1024]),
-                    parser: &mut parser,
-                    progress: &mut progress,
-                    sink: gathering,
-                };
-                // Without `begin`, which only reports when the request counts as sent. That is not needed
-                // here.
-                match exchange.finish().await {
-                    Ok(_) => Ok(exchange.sink.answer),
-                    Err(error) => Err(failure(error, progress.bytes)),
-                }
+        let channel = channel.map_err(|(_, reason)| Failure::Connect(reason))?;
+        if let Some(call) = &asked.conversation {
+            return converse(channel, call, request, &mut progress, gathering).await;
+        }
+        match channel {
+            Channel::WebSocket(_) => unreachable!("a new connection is not upgraded"),
+            Channel::Http1 { stream, .. } => {
+                over_http1(stream, asked, request, &mut progress, gathering).await
             }
             Channel::Http2(session) => {
                 let message = message.map_err(RequestError::Http2)?;
@@ -80,6 +68,8 @@ pub(crate) fn exchange(
         }
     };
     let tasks = LocalSet::new();
+    let hold = asked.conversation.as_ref().and_then(|call| call.hold);
+    let timeout = timeout + hold.unwrap_or_default();
     let conversation = async { tokio::time::timeout(timeout, conversation).await };
     tasks
         .block_on(&runtime, conversation)
@@ -87,6 +77,51 @@ pub(crate) fn exchange(
             limit: timeout,
             found_bytes: progress.bytes,
         }))
+}
+
+/// Sends the request over HTTP/1.1 and reads the response.
+async fn over_http1(
+    mut stream: Box<dyn Stream>,
+    asked: &Rendered,
+    request: &[u8],
+    progress: &mut ResponseProgress,
+    gathering: Gathering,
+) -> Result<Answer, Failure> {
+    let mut parser = Parser::new(Bounds::default());
+    parser.start(asked.bodiless);
+    let mut exchange = Exchange {
+        clock: Clock::start(),
+        stream: &mut *stream,
+        request,
+        written: 0,
+        is_sent: false,
+        is_used: false,
+        buffer: &RefCell::new(vec![0; 64 * 1024]),
+        parser: &mut parser,
+        progress,
+        sink: gathering,
+    };
+    // Without `begin`, which only reports when the request counts as sent. That is not needed here.
+    match exchange.finish().await {
+        Ok(_) => Ok(exchange.sink.answer),
+        Err(error) => Err(failure(error, exchange.progress.bytes)),
+    }
+}
+
+/// Holds one conversation over WebSocket.
+async fn converse(
+    channel: Channel,
+    call: &WebSocketCall,
+    request: &[u8],
+    progress: &mut ResponseProgress,
+    mut gathering: Gathering,
+) -> Result<Answer, Failure> {
+    let carried = websocket::once(channel, call, request, progress, &mut gathering).await;
+    match carried {
+        Ok(()) => Ok(gathering.answer),
+        Err(ExchangeError::Failed(FailureKind::Closed, reason)) => Err(Failure::Protocol(reason)),
+        Err(error) => Err(failure(error, progress.bytes)),
+    }
 }
 
 fn failure(error: ExchangeError, found_bytes: usize) -> Failure {

@@ -24,7 +24,7 @@ const PAUSE_DOUBLINGS_MAX: u32 = 6;
 
 /// A slot under way, and the buffers that the place reuses for every slot.
 pub(super) struct Slot {
-    state: SlotState,
+    pub(super) state: SlotState,
     /// The time limit of a new connection, if the slot needed one.
     give_up_ns: Option<u64>,
     /// Number of times the target has declared the request unprocessed.
@@ -34,8 +34,8 @@ pub(super) struct Slot {
     /// The time limit of a request that is sent again, on any connection.
     repeat_until_ns: u64,
     /// True if the request left at least once.
-    is_sent: bool,
-    progress: ResponseProgress,
+    pub(super) is_sent: bool,
+    pub(super) progress: ResponseProgress,
     parser: Parser,
 }
 
@@ -114,28 +114,28 @@ impl EngineState {
     async fn request(&self, place: Place, slot: &mut Slot) -> Result<(), (FailureKind, String)> {
         let endpoint = &self.endpoints[place.lane];
         let link = endpoint.link(place.index);
-        let timeout_ns = crate::clock::to_ns(endpoint.timeout);
+        let timeout = endpoint.timeout + self.hold(place, slot);
         loop {
             let Some(channel) = link.take() else {
                 // A slot that needs a connection waits for it from here on, so its latency includes the
                 // connect.
                 let now_ns = self.clock.now_ns();
                 slot.state.due_ns.get_or_insert(now_ns);
-                slot.give_up_ns = Some(now_ns.saturating_add(timeout_ns));
+                slot.give_up_ns = Some(now_ns.saturating_add(crate::clock::to_ns(timeout)));
                 let opening = self.open(place.lane, endpoint.link_of(place.index));
-                match tokio::time::timeout(self.left(slot, endpoint.timeout), opening).await {
+                match tokio::time::timeout(self.left(slot, timeout), opening).await {
                     Ok(opened) => opened?,
-                    Err(_) => return Err(no_answer(endpoint.timeout)),
+                    Err(_) => return Err(no_answer(timeout)),
                 }
                 continue;
             };
             let session = match &channel {
                 Channel::Http2(session) => Some(Rc::clone(session)),
-                Channel::Http1 { .. } => None,
+                Channel::Http1 { .. } | Channel::WebSocket(_) => None,
             };
             // The time limit of a slot that needed a connection starts with the connect, and of any other
             // slot here.
-            let left = self.left(slot, endpoint.timeout);
+            let left = self.left(slot, timeout);
             let left_ns = crate::clock::to_ns(left);
             slot.attempt_until_ns = self.clock.now_ns().saturating_add(left_ns);
             let tried = tokio::time::timeout(left, self.attempt(place, channel, slot)).await;
@@ -151,7 +151,7 @@ impl EngineState {
                         .is_none_or(|session| !session.grants_no_stream());
                     retire();
                     if is_let_in || slot.is_sent {
-                        return Err(no_answer(endpoint.timeout));
+                        return Err(no_answer(timeout));
                     }
                     let reason = format!(
                         "the request was not sent within {:?}: the server allows no HTTP/2 stream \
@@ -246,10 +246,13 @@ impl EngineState {
         slot.state.findings.start();
         slot.progress.start();
         match channel {
+            channel if endpoint.upgrades => self.over_websocket(place, channel, slot).await,
+            Channel::WebSocket(_) => unreachable!("a load of HTTP upgrades no connection"),
             Channel::Http1 {
                 stream,
                 is_used,
                 idle_until_ns,
+                ..
             } => {
                 // The target sets the time for an idle connection.
                 if self.clock.now_ns() >= idle_until_ns {
@@ -331,6 +334,7 @@ impl EngineState {
             stream,
             is_used: true,
             idle_until_ns: slot.parser.idle_until_ns(self.clock.now_ns()),
+            connect_ns: 0,
         }))
     }
 

@@ -139,7 +139,6 @@ impl Events {
     }
 
     /// Records the time from a message to its reply.
-    #[expect(dead_code, reason = "the carrier of WebSocket uses it")]
     pub(crate) fn replied(&mut self, took_ns: u64) {
         self.round_trips.record_ns(took_ns);
     }

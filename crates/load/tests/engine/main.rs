@@ -12,11 +12,13 @@ mod general;
 mod general_scenario;
 mod grpc;
 mod modern;
+mod null_websocket;
 mod open;
 mod scenario;
 mod server;
 mod streams;
 mod together;
+mod websocket;
 mod wire;
 mod wire_http2;
 
@@ -36,6 +38,7 @@ fn get(path: &str) -> Request {
         headers: Vec::new(),
         body: Vec::new(),
         expect: Expectation::default(),
+        websocket: None,
         weight: 1,
     }
 }

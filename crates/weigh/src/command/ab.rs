@@ -13,7 +13,7 @@ use experiment::exit::{Exit, Failure};
 use experiment::served::Served;
 use experiment::stop::StopSignal;
 use http::Uri;
-use model::{Rate, StatusPart};
+use model::{Rate, StatusPart, WebSocketCall};
 
 use super::lab::Run;
 use super::load::ArrivalName;
@@ -23,6 +23,7 @@ use crate::format::PageArgs;
 use crate::gates::GateArgs;
 use crate::publish::ServeArgs;
 use crate::stream_args::StreamArgs;
+use crate::websocket_args::WebSocketArgs;
 use text::{Arrivals, Comparison, FILE, Side};
 
 /// Compare two URLs of running servers: what does B cost, compared with A?
@@ -37,11 +38,11 @@ use text::{Arrivals, Comparison, FILE, Side};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The baseline: http://HOST:PORT/PATH, or https.
-    #[arg(value_name = "URL_A", value_parser = address::url)]
+    /// The baseline: http://HOST:PORT/PATH, or https, ws or wss.
+    #[arg(value_name = "URL_A", value_parser = address::socket_url)]
     a: Uri,
     /// The URL to compare with the baseline.
-    #[arg(value_name = "URL_B", value_parser = address::url)]
+    #[arg(value_name = "URL_B", value_parser = address::socket_url)]
     b: Uri,
 
     /// Requests per second to each URL, such as 100 or 0.5/s.
@@ -111,6 +112,8 @@ pub(crate) struct Args {
     different: bool,
     #[command(flatten, next_help_heading = "Stream")]
     stream: StreamArgs,
+    #[command(flatten, next_help_heading = "WebSocket")]
+    websocket: WebSocketArgs,
 
     /// The process of URL_A, to measure its processor time and memory: its process id, the folder of its
     /// control group, or the name of its container.
@@ -222,15 +225,16 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         (None, None) => Arrivals::Auto,
     };
     let stream = args.stream.rule().map_err(Failure::bad_input)?;
+    let websocket = websocket(args)?;
     let is_chosen = arrivals == Arrivals::Auto;
     let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
         a: Side {
-            url: address::without_credentials(&args.a),
+            url: address::over_http(&address::without_credentials(&args.a)),
             attach: args.attach_a.clone(),
         },
         b: Side {
-            url: address::without_credentials(&args.b),
+            url: address::over_http(&address::without_credentials(&args.b)),
             attach: args.attach_b.clone(),
         },
         arrivals,
@@ -245,10 +249,30 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         status: args.status.clone(),
         ignore: args.ignore.clone(),
         // A stream is checked event by event, and its events may contain times.
-        is_same: !args.different && stream.is_none(),
+        is_same: !args.different && stream.is_none() && websocket.is_none(),
         stream,
+        websocket,
         seed: args.seed,
     })
+}
+
+/// The conversation with both servers.
+fn websocket(args: &Args) -> Result<Option<WebSocketCall>, Failure> {
+    if address::is_websocket(&args.a) != address::is_websocket(&args.b) {
+        return Err(Failure::bad_input(format!(
+            "expected two URLs of one kind, found `{}` and `{}`",
+            address::without_credentials(&args.a),
+            address::without_credentials(&args.b)
+        )));
+    }
+    let call = args.websocket.call(&args.a).map_err(Failure::bad_input)?;
+    if call.is_some() && (args.method.is_some() || args.data.is_some()) {
+        return Err(Failure::bad_input(
+            "expected no method and no body with a URL of ws or wss, found one. Give messages with \
+             `--message`",
+        ));
+    }
+    Ok(call)
 }
 
 /// Length of the load, if the load is given without a length.

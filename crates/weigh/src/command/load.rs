@@ -137,6 +137,7 @@ pub(super) fn exit_of(interrupted: bool, outcomes: &Outcomes) -> Exit {
 
 /// The job that the flags describe, and its URL in reports.
 fn job(args: &Args) -> Result<(Uri, Job), Failure> {
+    check_websocket(args)?;
     if let (Some(path), Some(url)) = (&args.scenario, &args.url) {
         return scenario::job(args, path, url);
     }
@@ -170,6 +171,19 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         ..empty_job(args, &url)?
     };
     Ok((url, job))
+}
+
+/// Refuses WebSocket with a file of requests. Its requests are of HTTP.
+fn check_websocket(args: &Args) -> Result<(), Failure> {
+    let file = args.scenario.as_ref().or(args.targets.as_ref());
+    let is_socket = args.url.as_ref().is_some_and(address::is_websocket);
+    match file.filter(|_| is_socket) {
+        None => Ok(()),
+        Some(file) => Err(Failure::bad_input(format!(
+            "expected a URL of http or https with the requests of `{}`, found ws or wss",
+            file.display()
+        ))),
+    }
 }
 
 /// The job that the flags describe, without its requests.
@@ -296,6 +310,7 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
         headers: Vec::new(),
         body,
         expect: Expectation::default(),
+        websocket: args.websocket.call(url).map_err(Failure::bad_input)?,
         weight: 1,
     })
 }

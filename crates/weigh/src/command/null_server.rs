@@ -7,8 +7,8 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::stop::StopSignal;
 use load::null::{
-    Behavior, GrpcBehavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, Stall, serve,
-    serve_grpc,
+    Behavior, GrpcBehavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, SocketBehavior,
+    Stall, serve, serve_grpc, serve_websocket,
 };
 
 /// Serve responses after an exact delay, to calibrate load generators.
@@ -112,10 +112,22 @@ pub(crate) struct Args {
     /// Keep a response open after its last event, until the client leaves.
     #[arg(long, requires = "events")]
     stays_open: bool,
+    /// Speak WebSocket. Send each message back after --delay, or publish --events to all clients at the same
+    /// times, also as GraphQL subscriptions. The data of events is {"price":…,"at":…}, with the time since
+    /// 1970 in nanoseconds.
+    #[arg(long, conflicts_with_all = [
+        "service", "mix", "jitter", "slow_share", "burn", "sleep", "lock", "extra_connection", "thrash",
+        "stall", "body", "answer", "encoding", "wrong_every", "close_after", "reset_every", "never_every",
+        "lines", "marker", "stays_open",
+    ])]
+    websocket: bool,
+    /// Time from the time stamp in an event to its send [default: none].
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires_all = ["websocket", "events"])]
+    deliver_after: Option<Duration>,
     /// Serve gRPC: each call of any method gets its own message back after --delay.
     ///
     /// With --events, a call gets its first message that often, with --gap in between.
-    #[arg(long, conflicts_with_all = ["service", "mix", "jitter", "slow_share", "burn", "sleep", "lock", "extra_connection", "thrash", "stall", "body", "answer", "encoding", "wrong_every", "close_after", "reset_every", "never_every", "lines", "marker", "stays_open", "first", "realtime"])]
+    #[arg(long, conflicts_with_all = ["service", "mix", "jitter", "slow_share", "burn", "sleep", "lock", "extra_connection", "thrash", "stall", "body", "answer", "encoding", "wrong_every", "close_after", "reset_every", "never_every", "lines", "marker", "stays_open", "first", "realtime", "websocket"])]
     grpc: bool,
     /// End each gRPC call with this status: 0 to 16.
     #[arg(long, value_name = "STATUS", requires = "grpc", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
@@ -125,11 +137,58 @@ pub(crate) struct Args {
     realtime: bool,
 }
 
-pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
-    if args.grpc {
-        return run_grpc(args, console, stop);
+/// The behavior of the server that the flags select.
+enum Selected {
+    Http(Box<Behavior>),
+    WebSocket(SocketBehavior),
+}
+
+impl Selected {
+    fn of(args: &Args) -> Result<Selected, Failure> {
+        if args.websocket {
+            return websocket(args).map(Selected::WebSocket);
+        }
+        let behavior = behavior(args)?;
+        behavior
+            .check()
+            .map_err(|error| Failure::bad_input(error.to_string()))?;
+        Ok(Selected::Http(Box::new(behavior)))
     }
-    let behavior = Behavior {
+
+    fn scheme(&self) -> &'static str {
+        match self {
+            Selected::Http(_) => "http",
+            Selected::WebSocket(_) => "ws",
+        }
+    }
+}
+
+fn websocket(args: &Args) -> Result<SocketBehavior, Failure> {
+    let delay = args.delay.unwrap_or_default();
+    let Some(events) = args.events else {
+        return Ok(SocketBehavior::Echo { delay });
+    };
+    if args.delay.is_some() {
+        return Err(Failure::bad_input(
+            "`--delay` is for replies, and a server with `--events` sends no replies. Use `--first` or \
+             `--deliver-after`",
+        ));
+    }
+    let Some(gap) = args.gap.filter(|gap| !gap.is_zero()) else {
+        return Err(Failure::bad_input(
+            "expected the time between two events, found none. Give it with `--gap 10ms`",
+        ));
+    };
+    Ok(SocketBehavior::Publish {
+        events,
+        first: args.first.unwrap_or_default(),
+        gap,
+        deliver_after: args.deliver_after.unwrap_or_default(),
+    })
+}
+
+fn behavior(args: &Args) -> Result<Behavior, Failure> {
+    Ok(Behavior {
         pace: match (args.service, &args.mix) {
             (Some(time), _) => Pace::Service(time),
             (None, Some(mix)) => Pace::Mix(mix.clone()),
@@ -170,10 +229,14 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
             stays_open: args.stays_open,
         }),
         seed: args.seed,
-    };
-    behavior
-        .check()
-        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    })
+}
+
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
+    if args.grpc {
+        return run_grpc(args, console, stop);
+    }
+    let selected = Selected::of(args)?;
     let (listener, address) = listener(args.listen)?;
     if args.realtime && !load::raise_priority() {
         return Err(Failure::bad_input(
@@ -182,9 +245,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         ));
     }
     // Printed before it serves, because with port 0 the caller needs the port from this line.
-    console.answer(&format!("http://{address}/"));
-    let seen = serve(listener, &behavior, stop.flag())
-        .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
+    console.answer(&format!("{}://{address}/", selected.scheme()));
+    let seen = match &selected {
+        Selected::Http(behavior) => serve(listener, behavior, stop.flag()),
+        Selected::WebSocket(behavior) => serve_websocket(listener, *behavior, stop.flag()),
+    };
+    let seen =
+        seen.map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
     console.answer(&seen.to_string());
     // A stop is the only way to end, so it is not a failure.
     Ok(Exit::Done)

@@ -15,3 +15,4 @@ mod screen;
 mod servers;
 mod shards;
 mod urls;
+mod websocket;

@@ -82,7 +82,8 @@ impl Splitter {
             None => false,
             Some(Framing::ServerSent) => self.next_server_sent(rest),
             Some(Framing::Lines) => self.next_line(rest),
-            Some(Framing::Chunks) => {
+            // Messages of WebSocket arrive whole, and not by this way.
+            Some(Framing::Chunks | Framing::Messages) => {
                 self.data.extend_from_slice(std::mem::take(rest));
                 !self.data.is_empty()
             }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use experiment::address;
 use experiment::files::Unwritten;
 use http::Uri;
-use model::{StatusPart, StreamRule};
+use model::{StatusPart, StreamRule, WebSocketCall};
 
 use crate::stream_args;
+use crate::websocket_args;
 use crate::yaml_text::quoted;
 
 /// The name of the lab file.
@@ -40,6 +41,8 @@ pub(super) struct Comparison {
     pub(super) is_same: bool,
     /// The rule of responses that are streams.
     pub(super) stream: Option<StreamRule>,
+    /// The conversation over WebSocket, instead of a request of HTTP.
+    pub(super) websocket: Option<WebSocketCall>,
     pub(super) seed: Option<u64>,
 }
 
@@ -119,6 +122,10 @@ impl Comparison {
                 text += &format!("    {}: {}\n", quoted(name), quoted(value));
             }
         }
+        if let Some(call) = &self.websocket {
+            let call = websocket_args::as_yaml(call);
+            text += &format!("  requests:\n    - {{websocket: {call}}}\n");
+        }
         if self.body.is_some() {
             text += &format!("  requests:\n    - {{body: {BODY}}}\n");
         }
@@ -194,6 +201,7 @@ mod tests {
             ignore: Vec::new(),
             is_same: true,
             stream: None,
+            websocket: None,
             seed: None,
         }
     }

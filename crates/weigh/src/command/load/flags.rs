@@ -14,6 +14,7 @@ use crate::gates::GateArgs;
 use crate::grpc_args::GrpcArgs;
 use crate::publish::PublishArgs;
 use crate::stream_args::StreamArgs;
+use crate::websocket_args::WebSocketArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
 ///
@@ -25,10 +26,10 @@ use crate::stream_args::StreamArgs;
 #[command(after_help = SHORT_EXAMPLES, after_long_help = EXAMPLES)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// The URL to load: http://HOST:PORT/PATH, or https.
+    /// The URL to load: http://HOST:PORT/PATH, or https, ws or wss.
     ///
     /// With --targets, it is the server of the targets without a host.
-    #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
+    #[arg(value_name = "URL", value_parser = address::socket_url, required_unless_present = "targets")]
     pub(super) url: Option<Uri>,
 
     /// Number of connections. The maximum in an open loop.
@@ -204,6 +205,8 @@ pub(crate) struct Args {
     pub(super) stream: StreamArgs,
     #[command(flatten, next_help_heading = "gRPC")]
     pub(super) grpc: GrpcArgs,
+    #[command(flatten, next_help_heading = "WebSocket")]
+    pub(super) websocket: WebSocketArgs,
 
     /// Time after which a request has failed.
     #[arg(long, value_name = "TIME", help_heading = "Connection", default_value = "10s", value_parser = lab::duration)]

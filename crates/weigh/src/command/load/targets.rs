@@ -139,6 +139,7 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
         headers,
         body,
         expect: Expectation::default(),
+        websocket: None,
         weight: target.weight,
     })
 }

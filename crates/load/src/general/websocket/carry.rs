@@ -1,0 +1,280 @@
+//! Conversations of a load, and the single conversation of a proof.
+
+use std::future::ready;
+use std::mem::replace;
+use std::time::Duration;
+
+use model::WebSocketDialect;
+use tokio::sync::oneshot::Receiver;
+
+use super::conversation::{Alarm, Alarms, Conversation};
+use super::{Upgrade, Upgraded};
+use crate::answer::Gathering;
+use crate::clock::Clock;
+use crate::general::progress::{ExchangeError, Judging, ResponseProgress};
+use crate::general::route::Channel;
+use crate::general::slot::Slot;
+use crate::general::{EngineState, Place};
+use crate::job::{Bounds, WebSocketCall};
+use crate::measurement::FailureKind;
+use crate::websocket::{Listener, parts};
+
+/// The rendered form of a conversation, filled in for a slot.
+struct Filled<'a> {
+    /// The head of the upgrade.
+    head: &'a [u8],
+    parts: Vec<&'a [u8]>,
+    /// The bytes that a connection was opened with.
+    opened_with: Vec<u8>,
+}
+
+impl<'a> Filled<'a> {
+    fn new(call: &WebSocketCall, bytes: &'a [u8]) -> Result<Filled<'a>, ExchangeError> {
+        let wrong = |reason: &str| ExchangeError::failed(FailureKind::Protocol, reason);
+        let blank = b"\r\n\r\n";
+        let end = bytes.windows(blank.len()).position(|part| part == blank);
+        let Some(end) = end else {
+            return Err(wrong("expected a whole head"));
+        };
+        let (head, body) = bytes.split_at(end + blank.len());
+        let parts = parts(call, body)
+            .ok_or_else(|| wrong("a value in a message contains the character U+001E"))?;
+        let mut opened_with = head.to_vec();
+        if matches!(call.dialect, WebSocketDialect::Graphql { .. }) {
+            opened_with.extend_from_slice(parts[0]);
+        }
+        Ok(Filled {
+            head,
+            parts,
+            opened_with,
+        })
+    }
+}
+
+fn is_graphql(call: &WebSocketCall) -> bool {
+    matches!(call.dialect, WebSocketDialect::Graphql { .. })
+}
+
+impl EngineState {
+    /// The hold of the conversation of a slot.
+    pub(in crate::general) fn hold(&self, place: Place, slot: &Slot) -> Duration {
+        let lanes = self.lanes.borrow();
+        let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
+        let call = request.conversation.as_ref();
+        call.and_then(|call| call.hold).unwrap_or_default()
+    }
+
+    /// Carries a slot over a connection that is new, or that carried a conversation before.
+    pub(in crate::general) async fn over_websocket(
+        &self,
+        place: Place,
+        mut channel: Channel,
+        slot: &mut Slot,
+    ) -> Result<(), ExchangeError> {
+        let (call, bytes) = {
+            let lanes = self.lanes.borrow();
+            let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
+            // Copies, because the lanes must not stay borrowed while the conversation waits.
+            let bytes = request.bytes(&slot.state.filled).to_vec();
+            (request.conversation.clone(), bytes)
+        };
+        let call = call.expect("all requests of the load are of WebSocket");
+        let filled = Filled::new(&call, &bytes)?;
+        if let Channel::WebSocket(upgraded) = &mut channel {
+            upgraded
+                .resume(&filled.opened_with, is_graphql(&call))
+                .await?;
+        }
+        let endpoint = &self.endpoints[place.lane];
+        slot.state.sent_ns = self.clock.now_ns();
+        // A slot that needs another connection counts as sent once.
+        if !replace(&mut slot.is_sent, true) {
+            self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
+        }
+        let mut judging = Judging {
+            lanes: &self.lanes,
+            lane: place.lane,
+            request: slot.state.request,
+            findings: &mut slot.state.findings,
+            clock: self.clock,
+            due_ns: slot.state.due_ns.unwrap_or(slot.state.sent_ns),
+            is_discarded: slot.state.is_discarded,
+        };
+        let upgrade = Upgrade {
+            call: &call,
+            request: filled.head,
+            opened_with: &filled.opened_with,
+            bounds: endpoint.bounds,
+            clock: self.clock,
+        };
+        let ready = self
+            .upgraded(place, channel, &upgrade, &mut slot.progress, &mut judging)
+            .await?;
+        let Some(mut upgraded) = ready else {
+            return Ok(());
+        };
+        let conversation = Conversation {
+            upgraded: &mut upgraded,
+            call: &call,
+            parts: &filled.parts,
+            clock: self.clock,
+            progress: &mut slot.progress,
+            listener: &mut judging,
+            is_proof: false,
+        };
+        conversation
+            .run(&PlaceAlarms { state: self, place })
+            .await?;
+        if call.is_kept && endpoint.keep_alive && upgraded.is_open() {
+            endpoint
+                .link(place.index)
+                .keep(Channel::WebSocket(upgraded));
+        } else {
+            upgraded.close().await;
+        }
+        Ok(())
+    }
+
+    /// Returns a connection after its upgrade. `None` if the server refused the upgrade.
+    async fn upgraded(
+        &self,
+        place: Place,
+        channel: Channel,
+        upgrade: &Upgrade<'_>,
+        progress: &mut ResponseProgress,
+        listener: &mut impl Listener,
+    ) -> Result<Option<Box<Upgraded>>, ExchangeError> {
+        let (stream, connect_ns) = match channel {
+            Channel::WebSocket(upgraded) => {
+                upgraded.repeat_head(listener)?;
+                return Ok(Some(upgraded));
+            }
+            Channel::Http1 {
+                stream, connect_ns, ..
+            } => (stream, connect_ns),
+            Channel::Http2(_) => {
+                let reason = "expected a connection of HTTP/1.1";
+                return Err(ExchangeError::failed(FailureKind::Protocol, reason));
+            }
+        };
+        let begin_ns = self.clock.now_ns();
+        let upgraded = upgrade.on(stream, progress, listener).await?;
+        if upgraded.is_some() {
+            let took_ns = connect_ns + (self.clock.now_ns() - begin_ns);
+            let recorder = &mut self.lanes.borrow_mut()[place.lane].recorder;
+            recorder.connect.record_ns(took_ns);
+        }
+        Ok(upgraded.map(Box::new))
+    }
+}
+
+/// Waits of a place, which the pacer of its thread ends to the microsecond.
+struct PlaceAlarms<'a> {
+    state: &'a EngineState,
+    place: Place,
+}
+
+/// A wait of a place. It leaves the queue if it is dropped before its time.
+struct Waiting<'a> {
+    state: &'a EngineState,
+    place: Place,
+    resumed: Receiver<()>,
+    is_over: bool,
+}
+
+impl Future for Waiting<'_> {
+    type Output = ();
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<()> {
+        // There is no sender if the load was stopped.
+        let resumed = std::pin::Pin::new(&mut self.resumed).poll(context);
+        self.is_over = resumed.is_ready();
+        resumed.map(|_| ())
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        self.state.endpoints[self.place.lane].forget(self.place.index);
+        let mut lanes = self.state.lanes.borrow_mut();
+        lanes[self.place.lane].queue.forget(self.place.index);
+    }
+}
+
+impl Alarms for PlaceAlarms<'_> {
+    fn at(&self, due_ns: u64) -> Alarm<'_> {
+        let PlaceAlarms { state, place } = *self;
+        if due_ns <= state.clock.now_ns() {
+            return Box::pin(ready(()));
+        }
+        let resumed = state.endpoints[place.lane].wait(place.index);
+        let mut lanes = state.lanes.borrow_mut();
+        lanes[place.lane].queue.wait(place.index, due_ns);
+        // The pacer may be asleep until a later time.
+        state.timer.wake_by(due_ns);
+        Box::pin(Waiting {
+            state,
+            place,
+            resumed,
+            is_over: false,
+        })
+    }
+}
+
+/// Waits of a single conversation, without a load.
+struct PlainAlarms {
+    clock: Clock,
+}
+
+impl Alarms for PlainAlarms {
+    fn at(&self, due_ns: u64) -> Alarm<'_> {
+        let left_ns = due_ns.saturating_sub(self.clock.now_ns());
+        Box::pin(tokio::time::sleep(Duration::from_nanos(left_ns)))
+    }
+}
+
+/// Holds one conversation on a new connection. The first event ends a conversation that is held, unless its
+/// rule counts events.
+pub(in crate::general) async fn once(
+    channel: Channel,
+    call: &WebSocketCall,
+    bytes: &[u8],
+    progress: &mut ResponseProgress,
+    listener: &mut Gathering,
+) -> Result<(), ExchangeError> {
+    let Channel::Http1 { stream, .. } = channel else {
+        let reason = "expected a connection of HTTP/1.1";
+        return Err(ExchangeError::failed(FailureKind::Protocol, reason));
+    };
+    let filled = Filled::new(call, bytes)?;
+    let clock = Clock::start();
+    let upgrade = Upgrade {
+        call,
+        request: filled.head,
+        opened_with: &filled.opened_with,
+        bounds: Bounds::default(),
+        clock,
+    };
+    let Some(mut upgraded) = upgrade.on(stream, progress, listener).await? else {
+        return Ok(());
+    };
+    let is_proof = !listener.counts_events();
+    let conversation = Conversation {
+        upgraded: &mut upgraded,
+        call,
+        parts: &filled.parts,
+        clock,
+        progress,
+        listener,
+        is_proof,
+    };
+    conversation.run(&PlainAlarms { clock }).await?;
+    upgraded.close().await;
+    Ok(())
+}
