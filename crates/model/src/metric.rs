@@ -235,9 +235,7 @@ impl Metric {
     ];
 
     fn entry(self) -> Entry {
-        use Unit::{
-            Mebibytes, MegabytesPerSecond, Microseconds, Milliseconds, PerRequest, PerSecond, Share,
-        };
+        use Unit::{Mebibytes, MegabytesPerSecond, Microseconds, PerRequest, PerSecond};
         match self {
             Self::Requests => Entry {
                 direction: Direction::HigherIsBetter,
@@ -305,36 +303,31 @@ impl Metric {
                 "generator CPU us/request",
                 Microseconds,
             ),
-            Self::Failures => cost("failures_share", &["failures"], "failures %", Share),
-            Self::FirstByte => cost(
+            other => other.entry_of_stream(),
+        }
+    }
+
+    /// The row of a metric of failures, first bytes or streams.
+    fn entry_of_stream(self) -> Entry {
+        match self {
+            Self::Failures => cost("failures_share", &["failures"], "failures %", Unit::Share),
+            Self::FirstByte => time(
                 "first_byte_us_typical",
                 &["first-byte", "ttfb"],
                 "first byte",
-                Milliseconds,
             ),
-            Self::FirstByteMean => cost(
+            Self::FirstByteMean => time(
                 "first_byte_us_mean",
                 &["first-byte-mean"],
                 "first byte mean",
-                Milliseconds,
             ),
-            Self::FirstByteP50 => cost(
-                "first_byte_us_p50",
-                &["first-byte-p50"],
-                "first byte p50",
-                Milliseconds,
-            ),
-            Self::FirstByteP99 => cost(
-                "first_byte_us_p99",
-                &["first-byte-p99"],
-                "first byte p99",
-                Milliseconds,
-            ),
+            Self::FirstByteP50 => time("first_byte_us_p50", &["first-byte-p50"], "first byte p50"),
+            Self::FirstByteP99 => time("first_byte_us_p99", &["first-byte-p99"], "first byte p99"),
             Self::BodyBytes => cost(
                 "body_bytes_per_response",
                 &["body-bytes"],
                 "body bytes/response",
-                PerRequest,
+                Unit::PerRequest,
             ),
             Self::BodyRate => Entry {
                 direction: Direction::HigherIsBetter,
@@ -342,95 +335,47 @@ impl Metric {
                     "body_mb_per_s",
                     &["body-mb/s"],
                     "body MB/s",
-                    MegabytesPerSecond,
+                    Unit::MegabytesPerSecond,
                 )
             },
-            Self::FirstEvent => cost(
-                "first_event_us_typical",
-                &["first-event"],
-                "first event",
-                Milliseconds,
-            ),
-            Self::FirstEventMean => cost(
+            Self::FirstEvent => time("first_event_us_typical", &["first-event"], "first event"),
+            Self::FirstEventMean => time(
                 "first_event_us_mean",
                 &["first-event-mean"],
                 "first event mean",
-                Milliseconds,
             ),
-            Self::FirstEventP50 => cost(
+            Self::FirstEventP50 => time(
                 "first_event_us_p50",
                 &["first-event-p50"],
                 "first event p50",
-                Milliseconds,
             ),
-            Self::FirstEventP99 => cost(
+            Self::FirstEventP99 => time(
                 "first_event_us_p99",
                 &["first-event-p99"],
                 "first event p99",
-                Milliseconds,
             ),
-            Self::EventTime => cost("event_us_mean", &["event-time"], "event", Milliseconds),
-            Self::EventGap => cost(
-                "event_gap_us_mean",
-                &["event-gap"],
-                "event gap",
-                Milliseconds,
-            ),
-            Self::EventGapP50 => cost(
-                "event_gap_us_p50",
-                &["event-gap-p50"],
-                "event gap p50",
-                Milliseconds,
-            ),
-            Self::EventGapP99 => cost(
-                "event_gap_us_p99",
-                &["event-gap-p99"],
-                "event gap p99",
-                Milliseconds,
-            ),
-            Self::EventGapP999 => cost(
+            Self::EventTime => time("event_us_mean", &["event-time"], "event"),
+            Self::EventGap => time("event_gap_us_mean", &["event-gap"], "event gap"),
+            Self::EventGapP50 => time("event_gap_us_p50", &["event-gap-p50"], "event gap p50"),
+            Self::EventGapP99 => time("event_gap_us_p99", &["event-gap-p99"], "event gap p99"),
+            Self::EventGapP999 => time(
                 "event_gap_us_p999",
                 &["event-gap-p99.9", "event-gap-p999"],
                 "event gap p99.9",
-                Milliseconds,
             ),
             Self::Events => cost(
                 "events_per_stream",
                 &["events"],
                 "events/stream",
-                PerRequest,
+                Unit::PerRequest,
             ),
-            Self::Delivery => cost("delivery_us_mean", &["delivery"], "delivery", Milliseconds),
-            Self::DeliveryP50 => cost(
-                "delivery_us_p50",
-                &["delivery-p50"],
-                "delivery p50",
-                Milliseconds,
-            ),
-            Self::DeliveryP99 => cost(
-                "delivery_us_p99",
-                &["delivery-p99"],
-                "delivery p99",
-                Milliseconds,
-            ),
-            Self::RoundTrip => cost(
-                "round_trip_us_mean",
-                &["round-trip"],
-                "round trip",
-                Milliseconds,
-            ),
-            Self::RoundTripP50 => cost(
-                "round_trip_us_p50",
-                &["round-trip-p50"],
-                "round trip p50",
-                Milliseconds,
-            ),
-            Self::RoundTripP99 => cost(
-                "round_trip_us_p99",
-                &["round-trip-p99"],
-                "round trip p99",
-                Milliseconds,
-            ),
+            Self::Delivery => time("delivery_us_mean", &["delivery"], "delivery"),
+            Self::DeliveryP50 => time("delivery_us_p50", &["delivery-p50"], "delivery p50"),
+            Self::DeliveryP99 => time("delivery_us_p99", &["delivery-p99"], "delivery p99"),
+            Self::RoundTrip => time("round_trip_us_mean", &["round-trip"], "round trip"),
+            Self::RoundTripP50 => time("round_trip_us_p50", &["round-trip-p50"], "round trip p50"),
+            Self::RoundTripP99 => time("round_trip_us_p99", &["round-trip-p99"], "round trip p99"),
+            _ => unreachable!("every other metric has a row in `entry`"),
         }
     }
 
@@ -568,6 +513,11 @@ impl Metric {
 /// A latency. Its column has its name as the heading.
 fn latency(key: &'static str, names: &'static [&'static str]) -> Entry {
     cost(key, names, names[0], Unit::Milliseconds)
+}
+
+/// A time of first bytes or of streams.
+fn time(key: &'static str, names: &'static [&'static str], label: &'static str) -> Entry {
+    cost(key, names, label, Unit::Milliseconds)
 }
 
 /// A metric that is better when lower.

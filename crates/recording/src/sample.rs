@@ -172,9 +172,16 @@ impl SampleRun {
         }
     }
 
+    /// Times to open connections.
+    fn connect(&mut self) -> Histogram {
+        let mut connect = Histogram::new();
+        (0..CONNECTIONS)
+            .for_each(|_| connect.record_ns(50_000 + (20e3 * self.random.share()) as u64));
+        connect
+    }
+
     fn measure(&mut self, round: u32, position: u32, name: &str, mean_us: f64) -> RoundRecord {
         let mut latency = Histogram::new();
-        let mut connect = Histogram::new();
         let mut lateness = Histogram::new();
         let mut first_byte = Histogram::new();
         let mut latency_sum_us = 0.0;
@@ -188,8 +195,7 @@ impl SampleRun {
                 lateness.record_n_ns((20e3 * self.random.share()) as u64, WEIGHT);
             }
         }
-        (0..CONNECTIONS)
-            .for_each(|_| connect.record_ns(50_000 + (20e3 * self.random.share()) as u64));
+        let connect = self.connect();
         let elapsed_us = if self.is_open {
             ROUND_US
         } else {

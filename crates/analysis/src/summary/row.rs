@@ -12,7 +12,7 @@ use super::by_round::{self, RoundDifference, SystemDifference};
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
-use super::events;
+use super::events::{self, EventsSummary};
 use super::figures::{Against, Figures};
 use super::meaning::{self, Meaning, Reference};
 use super::pooled::{self, PooledDifference};
@@ -303,6 +303,17 @@ impl<'a> Row<'a> {
         bodies::of(self.variant, baseline, &self.complete)
     }
 
+    fn distribution(&self, is_shown: bool) -> Option<Distribution> {
+        let found = Distribution::of(&self.figures.latency);
+        found.filter(|_| is_shown)
+    }
+
+    /// The events of streams against the gaps of the baseline, or against the row's own gaps.
+    fn events(&self, baseline: &Self, is_shown: bool) -> Option<EventsSummary> {
+        let found = events::of(&self.complete, &baseline.complete);
+        found.filter(|_| is_shown)
+    }
+
     /// The row of the report. `measured` is the row of the baseline, trusted or not.
     pub(super) fn summarize(&self, measured: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         // An invalid baseline is not used. Its variants keep their own figures.
@@ -361,16 +372,12 @@ impl<'a> Row<'a> {
             } else {
                 Vec::new()
             },
-            distribution: is_shown
-                .then(|| Distribution::of(&self.figures.latency))
-                .flatten(),
+            distribution: self.distribution(is_shown),
             pooled_differences: compared
                 .map_or_else(Vec::new, |row| self.pooled_differences(row, frame)),
             round_differences: self.round_differences(measured, frame),
             system_differences: self.system_differences(measured, frame),
-            events: is_shown
-                .then(|| events::of(&self.complete, &baseline.unwrap_or(self).complete))
-                .flatten(),
+            events: self.events(baseline.unwrap_or(self), is_shown),
             searches: if is_shown {
                 search::of(&self.complete)
             } else {

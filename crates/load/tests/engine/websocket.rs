@@ -46,10 +46,10 @@ fn accept(client: &mut Client, lines: &str) -> Option<String> {
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
-        short @ ..126 => bytes.push(short as u8),
+        short @ ..126 => bytes.push(u8::try_from(short).unwrap()),
         long @ ..65536 => {
             bytes.push(126);
-            bytes.extend_from_slice(&(long as u16).to_be_bytes());
+            bytes.extend_from_slice(&u16::try_from(long).unwrap().to_be_bytes());
         }
         longest => {
             bytes.push(127);

@@ -46,6 +46,13 @@ impl Metric {
                 "Processor time of the program that sends the requests, for each answer."
             }
             Self::Failures => "Share of the requests that failed.",
+            streamed => streamed.meaning_of_stream(),
+        }
+    }
+
+    /// The meaning of a metric of first bytes or of streams.
+    const fn meaning_of_stream(self) -> &'static str {
+        match self {
             Self::FirstByte => {
                 "The time from the due time of a request to the first byte of its response, over the fastest three quarters of a round's requests."
             }
@@ -86,6 +93,7 @@ impl Metric {
             }
             Self::RoundTripP50 => "Half of the messages had their reply within this time.",
             Self::RoundTripP99 => "99 of 100 messages had their reply within this time.",
+            _ => unreachable!(),
         }
     }
 }

@@ -51,7 +51,7 @@ const SINGLE: [(Metric, bool); 4] = [
 
 /// A row with the arrival of events, for each variant with streams.
 pub(crate) fn arrival(summary: &Summary) -> Table {
-    let table = figures(summary, "events", &ARRIVAL, None);
+    let table = figures(summary, "events", &ARRIVAL, false);
     table.with_note(
         "`event time` is the mean time from the due time of a stream to an event, over all events.",
     )
@@ -59,12 +59,7 @@ pub(crate) fn arrival(summary: &Summary) -> Table {
 
 /// A row with the times between events, for each variant with streams of several events.
 pub(crate) fn gaps(summary: &Summary) -> Table {
-    let table = figures(
-        summary,
-        "gaps between events",
-        &GAPS,
-        Some(("stalls", stalls)),
-    );
+    let table = figures(summary, "gaps between events", &GAPS, true);
     match note(summary) {
         Some(note) => table.with_note(&note),
         None => table,
@@ -73,15 +68,16 @@ pub(crate) fn gaps(summary: &Summary) -> Table {
 
 /// A row with the times of single events and messages, for each variant that has them.
 pub(crate) fn single(summary: &Summary) -> Table {
-    figures(summary, "delivery and round trips", &SINGLE, None)
+    figures(summary, "delivery and round trips", &SINGLE, false)
 }
 
-/// A table of metrics. A metric that no variant has gets no column. No rows without any of the metrics.
+/// A table of metrics, and of stalls if it has them. A metric that no variant has gets no column. No rows
+/// without any of the metrics.
 fn figures(
     summary: &Summary,
     name: &'static str,
     metrics: &[(Metric, bool)],
-    last: Option<(&'static str, fn(&VariantSummary) -> String)>,
+    has_stalls: bool,
 ) -> Table {
     let is_compared = summary.comparisons > 0;
     let has = |row: &VariantSummary| metrics.iter().any(|(it, _)| row.metric(*it).is_some());
@@ -97,13 +93,13 @@ fn figures(
             .iter()
             .flat_map(|(metric, over)| beside(*metric, *over)),
     );
-    columns.extend(last.map(|(name, _)| Column::figure(name, "")));
+    columns.extend(has_stalls.then(|| Column::figure("stalls", "")));
     let cells = |row: &&VariantSummary| {
         let mut cells = vec![Cell::from(row.title())];
         for (metric, over) in &known {
             cells.extend(cells_beside(row, *metric, *over));
         }
-        cells.extend(last.map(|(_, of)| Cell::from(of(row))));
+        cells.extend(has_stalls.then(|| Cell::from(stalls(row))));
         cells
     };
     Table::new(name, columns, rows.iter().map(cells).collect::<Vec<_>>())

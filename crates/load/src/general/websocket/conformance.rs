@@ -81,6 +81,10 @@ async fn echo(mut upgraded: Upgraded) -> String {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the address of a server that only some machines have"
+)]
 fn every_case_of_the_fuzzing_server_runs() {
     let Some(address) = std::env::var_os("AUTOBAHN") else {
         return judged::absent("the variable AUTOBAHN names no fuzzing server");
