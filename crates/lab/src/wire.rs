@@ -26,6 +26,7 @@ mod container;
 pub(crate) mod default;
 mod grpc;
 mod manifests;
+mod parts;
 mod proof;
 mod request;
 mod scenario;
@@ -41,12 +42,11 @@ pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use grpc::GrpcFile;
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
+pub(crate) use parts::{Headers, Switch};
 pub(crate) use proof::{
     DistinctFile, HeaderValuesFile, OfName, OfValues, ProofExpectFile, ProofFile,
 };
-pub(crate) use request::{
-    ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,
-};
+pub(crate) use request::{ExpectFile, GraphqlFile, RequestEntry, RequestFile, SameAsFile};
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
 pub(crate) use stream::{EachFile, FramingFile, StreamEndsFile, StreamEntry, StreamFile};

@@ -44,7 +44,7 @@ pub(crate) struct GrpcArgs {
     import_path: Vec<PathBuf>,
     /// The message of the call in JSON [default: an empty message].
     #[arg(long, value_name = "JSON", requires = "grpc", hide_short_help = true)]
-    message: Option<String>,
+    grpc_message: Option<String>,
     /// The expected status of the call, 0 to 16.
     #[arg(long, value_name = "STATUS", requires = "grpc", hide_short_help = true, value_parser = clap::value_parser!(u32).range(0..=16))]
     grpc_status: Option<u32>,
@@ -72,7 +72,7 @@ impl GrpcArgs {
             import_paths: &self.import_path,
             descriptors: self.descriptors.as_deref(),
         };
-        let message = self.message.as_deref().unwrap_or("{}");
+        let message = self.grpc_message.as_deref().unwrap_or("{}");
         let call = lab::grpc_call(method, &schema, message, &read)?;
         Ok(Some(Request {
             method: "POST".to_owned(),

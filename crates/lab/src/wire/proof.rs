@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::default;
-use super::request::{GraphqlFile, Headers, RequestFile};
+use super::parts::Headers;
+use super::request::{GraphqlFile, RequestFile};
 use yaml_with_places::{At, Json, OneOrMany};
 
 use crate::fields::{Table, TextOr};

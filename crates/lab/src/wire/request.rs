@@ -6,24 +6,11 @@ use yaml_with_places::{At, Json, OneOrMany};
 
 use super::default;
 use super::grpc::GrpcFile;
+use super::parts::Headers;
 use super::stream::StreamEntry;
 use super::websocket::WebSocketFile;
-use crate::fields::{Table, TextOr};
-use crate::formats::{
-    HeaderName, HeaderValue, Method, Pointer, RequestPath, StatusName, Title, Verbatim, Written,
-};
-
-/// Headers by name.
-pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
-
-/// A choice between on and off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
+use crate::fields::TextOr;
+use crate::formats::{Method, Pointer, RequestPath, StatusName, Title, Verbatim, Written};
 
 /// The pattern of files of requests, or a request written out.
 pub(crate) type RequestEntry = TextOr<String, RequestFile>;

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::grpc::GrpcFile;
-use super::request::{ExpectFile, Headers, RequestFile};
+use super::parts::Headers;
+use super::request::{ExpectFile, RequestFile};
 use super::stream::StreamEntry;
 use yaml_with_places::{At, Json};
 

@@ -8,8 +8,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::parts::{Headers, Switch};
 use super::proof::ProofFile;
-use super::request::{Headers, RequestEntry, Switch};
+use super::request::RequestEntry;
 use yaml_with_places::{At, OneOrMany};
 
 use crate::fields::Table;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{At, Json, OneOrMany};
 
-use super::request::Switch;
+use super::parts::Switch;
 use crate::formats::Written;
 use crate::quantities::LongerThanZero;
 

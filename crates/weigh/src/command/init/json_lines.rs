@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::tree::string_length;
-
 /// A list or an object around the current place.
 struct Level {
     /// The length of its pointer.
@@ -69,6 +67,20 @@ pub(super) fn lines(text: &str, depth_max: usize) -> HashMap<String, usize> {
         at += length;
     }
     lines
+}
+
+/// The length of a text of JSON with its quotes.
+pub(super) fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, character) in text.char_indices().skip(1) {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 #[cfg(test)]

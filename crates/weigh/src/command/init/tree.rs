@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use yaml_with_places::{Document, Findings, Node, Source, Value as Yaml};
 
-use super::json_lines::lines;
+use super::json_lines::{lines, string_length};
 
 /// Maximum number of values in a file. Descriptions of large services have several 100,000.
 const VALUES_MAX: usize = 2_000_000;
@@ -142,20 +142,6 @@ fn with_marks(text: &str) -> String {
         rest = &rest[length..];
     }
     marked + rest
-}
-
-/// The length of a text of JSON with its quotes.
-pub(super) fn string_length(text: &str) -> usize {
-    let mut is_escaped = false;
-    for (at, character) in text.char_indices().skip(1) {
-        match character {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 fn yaml(source: &str, text: &str, color: bool) -> Result<Tree, String> {
