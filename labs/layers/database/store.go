@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -64,8 +67,22 @@ func openStore(ctx context.Context, url, connections, statements string) (*store
 	return store, err
 }
 
+// connectToNew connects to a database that may have just started. It refuses connections for a moment.
+func connectToNew(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		connection, err := pgx.ConnectConfig(ctx, config)
+		var refused *pgconn.PgError
+		isStarting := errors.As(err, &refused) && refused.Code == "57P03"
+		if !isStarting || time.Now().After(deadline) {
+			return connection, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 func prepare(ctx context.Context, config *pgx.ConnConfig) error {
-	connection, err := pgx.ConnectConfig(ctx, config)
+	connection, err := connectToNew(ctx, config)
 	if err != nil {
 		return err
 	}
