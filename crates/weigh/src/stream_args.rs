@@ -7,7 +7,7 @@ use crate::yaml_text::quoted;
 /// Flags for responses that are streams of events.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StreamArgs {
-    /// Responses are streams of events: sse, lines, chunks, multipart or messages.
+    /// Responses are streams: sse, lines, chunks, multipart or messages.
     ///
     /// The report then contains the time to the first event and the gaps between events. A response may
     /// last as long as --timeout.

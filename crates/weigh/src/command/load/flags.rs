@@ -64,7 +64,13 @@ pub(crate) struct Args {
     )]
     pub(super) arrival: ArrivalName,
     /// Seed of all random numbers.
-    #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Load",
+        default_value_t = 1,
+        hide_short_help = true
+    )]
     pub(super) seed: u64,
     /// Threads of the generator.
     #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -96,7 +102,8 @@ pub(crate) struct Args {
         long,
         value_name = "CORE",
         help_heading = "Load",
-        value_delimiter = ','
+        value_delimiter = ',',
+        hide_short_help = true
     )]
     pub(super) pin: Option<Vec<usize>>,
     /// Open loop: the largest share of time that a thread may spin to send on time, in percent.
@@ -201,9 +208,9 @@ pub(crate) struct Args {
     /// Reject responses without this header, `Name: value`.
     #[arg(long = "expect-header", value_name = "HEADER", help_heading = "Check", value_parser = header)]
     pub(super) expect_headers: Vec<(String, String)>,
-    #[command(flatten, next_help_heading = "Stream")]
+    #[command(flatten, next_help_heading = "Check")]
     pub(super) stream: StreamArgs,
-    #[command(flatten, next_help_heading = "gRPC")]
+    #[command(flatten, next_help_heading = "Request")]
     pub(super) grpc: GrpcArgs,
     #[command(flatten, next_help_heading = "WebSocket")]
     pub(super) websocket: WebSocketArgs,
