@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use e2e::{Server, on_a_terminal, on_a_terminal_of};
+use e2e::{Server, on_a_terminal};
 
 /// Runs a load on a terminal, long enough for the screen to be drawn.
 fn screen(flags: &[&str]) -> String {
@@ -38,33 +38,4 @@ fn without_a_screen_a_terminal_gets_plain_lines() {
     let text = screen(&["--no-tui"]);
     assert!(!text.contains("so far"), "{text}");
     assert!(text.contains("Outcomes      passed 80"), "{text}");
-}
-
-/// The text without the sequences that move the cursor and set colors.
-fn without_sequences(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(|letter: char| letter.is_ascii_alphabetic());
-        plain += end.map_or("", |end| &part[end + 1..]);
-    }
-    plain
-}
-
-#[test]
-fn no_line_is_wider_than_a_terminal_of_60_columns() {
-    let server = Server::start(&[]);
-    let url = format!("http://{}/graphql", server.address());
-    let words = ["load", &url, "-r", "40", "-z", "1s"];
-    let (text, code) = on_a_terminal_of(60, &words, Path::new("."));
-    assert!(matches!(code, Some(0 | 7)), "{code:?}: {text}");
-    let plain = without_sequences(&text);
-    let lines: Vec<&str> = plain.split(['\r', '\n']).collect();
-    assert!(
-        lines.iter().any(|line| line.contains("passed 40")),
-        "{plain}"
-    );
-    for line in lines {
-        assert!(line.chars().count() <= 60, "{line}\n{plain}");
-    }
 }
