@@ -78,8 +78,8 @@ impl<F: Format> JsonSchema for Verbatim<F> {
     }
 }
 
-/// True if a text may be a header name or a method (RFC 9110, section 5.6.2).
-fn is_token(text: &str) -> bool {
+/// True if a text may be a header name, a method or the name of a protocol (RFC 9110, section 5.6.2).
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()

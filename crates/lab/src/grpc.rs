@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use model::{Framing, StreamRule};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
@@ -13,7 +14,7 @@ const DEADLINE_MAX: u128 = 99_999_999;
 
 /// The `.proto` files of a call by the names under which they are imported.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(BTreeMap<String, String>);
+struct Sources(BTreeMap<String, String>);
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
@@ -29,7 +30,7 @@ impl Sources {
     ///
     /// # Errors
     /// If a file cannot be read. Missing imports are found when the files are compiled.
-    pub(crate) fn read(
+    fn read(
         roots: &[PathBuf],
         folders: &[PathBuf],
         read: impl Fn(&Path) -> Result<String, String>,
@@ -69,7 +70,7 @@ impl Sources {
     ///
     /// # Errors
     /// The first mistake of a file, with its line.
-    pub(crate) fn compile(self, names: &[String]) -> Result<DescriptorPool, String> {
+    fn compile(self, names: &[String]) -> Result<DescriptorPool, String> {
         let mut resolver = ChainFileResolver::new();
         resolver.add(self);
         resolver.add(GoogleFileResolver::new());
@@ -82,6 +83,22 @@ impl Sources {
         }
         Ok(compiler.descriptor_pool())
     }
+}
+
+/// Reads and compiles files. Imported files are found in `import_paths` and in the folders of `roots`.
+///
+/// # Errors
+/// If a file cannot be read, and the first mistake of a file, with its line.
+pub(crate) fn compiled(
+    roots: &[PathBuf],
+    import_paths: &[PathBuf],
+    read: impl Fn(&Path) -> Result<String, String>,
+) -> Result<DescriptorPool, String> {
+    let mut folders = import_paths.to_vec();
+    let parents = roots.iter().filter_map(|root| root.parent());
+    folders.extend(parents.map(Path::to_owned));
+    let (sources, names) = Sources::read(roots, &folders, read)?;
+    sources.compile(&names)
 }
 
 /// Returns the names in the import statements of a file.
@@ -134,7 +151,7 @@ pub(crate) fn method(pool: &DescriptorPool, name: &str) -> Result<MethodDescript
 }
 
 /// Returns the path of a method.
-pub(crate) fn path(method: &MethodDescriptor) -> String {
+fn path(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
@@ -175,10 +192,29 @@ pub struct GrpcSchema<'a> {
 pub struct GrpcCall {
     /// The path of its request.
     pub path: String,
-    /// The message with its prefix.
+    /// The headers of its request.
+    pub headers: Vec<(String, String)>,
+    /// The messages with their prefixes.
     pub body: Vec<u8>,
-    /// True if the method has a stream of answers.
-    pub is_streaming: bool,
+    /// The rule of the answers, if the method has a stream of them.
+    pub stream: Option<StreamRule>,
+}
+
+impl GrpcCall {
+    /// Returns the call of a method. `body` contains the messages with their prefixes.
+    pub(crate) fn of(method: &MethodDescriptor, body: Vec<u8>) -> GrpcCall {
+        GrpcCall {
+            path: path(method),
+            headers: vec![
+                ("Content-Type".to_owned(), "application/grpc".to_owned()),
+                ("TE".to_owned(), "trailers".to_owned()),
+            ],
+            body,
+            stream: method
+                .is_server_streaming()
+                .then(|| StreamRule::of(Framing::Grpc)),
+        }
+    }
 }
 
 /// Returns the call of a method with a message in JSON. `read` returns the bytes of a file.
@@ -197,22 +233,12 @@ pub fn grpc_call(
     };
     let pool = match schema.descriptors {
         Some(path) => pool_of_set(&read(path)?)?,
-        None => {
-            let mut folders = schema.import_paths.to_vec();
-            let parents = schema.protos.iter().filter_map(|root| root.parent());
-            folders.extend(parents.map(Path::to_owned));
-            let (sources, names) = Sources::read(schema.protos, &folders, text)?;
-            sources.compile(&names)?
-        }
+        None => compiled(schema.protos, schema.import_paths, text)?,
     };
     let method = method(&pool, name)?;
     let mut body = Vec::new();
     framed(&encoded(&method.input(), message)?, &mut body);
-    Ok(GrpcCall {
-        path: path(&method),
-        body,
-        is_streaming: method.is_server_streaming(),
-    })
+    Ok(GrpcCall::of(&method, body))
 }
 
 /// Returns a time limit as the value of `grpc-timeout`.

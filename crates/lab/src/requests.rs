@@ -444,7 +444,7 @@ impl Sending<'_, '_> {
 
 /// Turns a request into a call. Headers of the call replace headers of the lab.
 fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTemplate {
-    let Some(call) = call else {
+    let Some(grpc::Call { call, status }) = call else {
         return request;
     };
     let is_own = |name: &str| {
@@ -453,7 +453,7 @@ fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTempl
     };
     let mut headers = request.headers;
     headers.retain(|(name, _)| !is_own(name));
-    headers.extend(call.headers.clone());
+    headers.extend(call.headers);
     RequestTemplate {
         name: match request.name.as_str() {
             default::PATH => call.path.trim_start_matches('/').to_owned(),
@@ -464,7 +464,7 @@ fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTempl
         headers,
         body: call.body,
         stream: call.stream,
-        grpc_status: Some(call.status),
+        grpc_status: Some(status),
         ..request
     }
 }

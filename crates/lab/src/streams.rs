@@ -23,10 +23,7 @@ pub(crate) fn rule(
     };
     let framing = framing(word, websocket.is_some(), entry.place, reading);
     let Some(file) = file else {
-        return StreamRule {
-            framing,
-            ..StreamRule::messages()
-        };
+        return StreamRule::of(framing);
     };
     check_counts(file, websocket, reading);
     if let (Some(websocket), Some(ends)) = (websocket, &file.ends) {

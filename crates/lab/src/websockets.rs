@@ -5,7 +5,7 @@ use model::{
 };
 use yaml_with_places::{At, Finding, Json, Place, quote};
 
-use crate::formats::{Format, Pointer, Written};
+use crate::formats::{Format, Pointer, Written, is_token};
 use crate::places::{Places, Within};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
@@ -264,13 +264,6 @@ impl Writing<'_, '_> {
         self.places
             .fill(&json.value.0, Within::Json, json.place, reading)
     }
-}
-
-/// True if a text is a token (RFC 9110, section 5.6.2).
-fn is_token(text: &str) -> bool {
-    let is_of_token =
-        |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
-    !text.is_empty() && text.chars().all(is_of_token)
 }
 
 /// Refuses a conversation with two ends.

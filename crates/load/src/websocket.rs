@@ -180,7 +180,7 @@ pub(crate) fn expectation(written: &Expectation) -> Expectation {
         stream: written
             .stream
             .clone()
-            .or_else(|| Some(StreamRule::messages())),
+            .or_else(|| Some(StreamRule::of(Framing::Messages))),
         ..written.clone()
     }
 }

@@ -61,11 +61,11 @@ pub enum EventCheck {
 }
 
 impl StreamRule {
-    /// Returns the rule for messages of WebSocket, of which every number from 1 and every content is correct.
+    /// Returns a rule with this framing and no other demand. Every number of events from 1 is correct.
     #[must_use]
-    pub fn messages() -> StreamRule {
+    pub fn of(framing: Framing) -> StreamRule {
         StreamRule {
-            framing: Framing::Messages,
+            framing,
             end: None,
             events: None,
             each: EventCheck::Any,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use load::Request;
-use model::{EventCheck, Expectation, Framing, StreamRule};
+use model::Expectation;
 
 /// Flags for calls of gRPC.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -77,20 +77,11 @@ impl GrpcArgs {
         Ok(Some(Request {
             method: "POST".to_owned(),
             path: call.path,
-            headers: vec![
-                ("Content-Type".to_owned(), "application/grpc".to_owned()),
-                ("TE".to_owned(), "trailers".to_owned()),
-            ],
+            headers: call.headers,
             body: call.body,
             expect: Expectation {
                 grpc_status: Some(self.grpc_status.unwrap_or(0)),
-                stream: call.is_streaming.then_some(StreamRule {
-                    framing: Framing::Grpc,
-                    end: None,
-                    events: None,
-                    each: EventCheck::Any,
-                    sent_at: None,
-                }),
+                stream: call.stream,
                 ..Expectation::default()
             },
             weight: 1,

@@ -122,12 +122,11 @@ fn each(text: &str) -> Result<EventCheck, String> {
     }
 }
 
-fn pointer(text: &str) -> Result<String, String> {
+/// Reads a JSON pointer, which must begin with `/`.
+pub(crate) fn pointer(text: &str) -> Result<String, String> {
     match text.starts_with('/') {
         true => Ok(text.to_owned()),
-        false => Err(format!(
-            "expected a JSON pointer such as /at, found `{text}`"
-        )),
+        false => Err(format!("a JSON pointer starts with `/`: write `/{text}`")),
     }
 }
 

@@ -1,24 +1,19 @@
 //! Requests that are gRPC calls.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use model::{EventCheck, Framing, StreamRule};
 use prost_reflect::{DescriptorPool, MethodDescriptor};
 use yaml_with_places::{At, Finding, Json, Place};
 
 use super::files::bytes;
-use crate::grpc::{self, Sources};
+use crate::grpc::{self, GrpcCall};
 use crate::places::{Places, Within};
 use crate::reading::Reading;
 use crate::wire::{GrpcFile, RequestFile};
 
-/// A call, ready to be sent as a request.
+/// A call and the status that it expects.
 pub(super) struct Call {
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
-    /// The rule of the answers, if the method has a stream of them.
-    pub(super) stream: Option<StreamRule>,
+    pub(super) call: GrpcCall,
     pub(super) status: u32,
 }
 
@@ -38,27 +33,15 @@ pub(super) fn call(
         }
     };
     let body = body(file, &method, *place, places, reading)?;
-    let mut headers = vec![
-        ("Content-Type".to_owned(), "application/grpc".to_owned()),
-        ("TE".to_owned(), "trailers".to_owned()),
-    ];
+    let mut call = GrpcCall::of(&method, body);
     if let Some(limit) = &file.deadline {
-        headers.push(("grpc-timeout".to_owned(), grpc::deadline(limit.0.0)));
+        let value = grpc::deadline(limit.0.0);
+        call.headers.push(("grpc-timeout".to_owned(), value));
     }
-    super::add_headers(&file.metadata, places, &mut headers, reading);
-    let status = file.status.unwrap_or(0);
+    super::add_headers(&file.metadata, places, &mut call.headers, reading);
     Some(Call {
-        path: grpc::path(&method),
-        headers,
-        body,
-        stream: method.is_server_streaming().then_some(StreamRule {
-            framing: Framing::Grpc,
-            end: None,
-            events: None,
-            each: EventCheck::Any,
-            sent_at: None,
-        }),
-        status,
+        call,
+        status: file.status.unwrap_or(0),
     })
 }
 
@@ -99,17 +82,9 @@ fn pool(file: &GrpcFile, place: Place, reading: &mut Reading<'_>) -> Option<Desc
         (None, [first, ..]) => {
             let resolve = |it: &At<String>| reading.resolve(&it.value, it.place);
             let roots: Vec<PathBuf> = file.proto.0.iter().map(resolve).collect();
-            let mut folders: Vec<PathBuf> = file.import_paths.0.iter().map(resolve).collect();
-            folders.extend(
-                roots
-                    .iter()
-                    .filter_map(|root| root.parent())
-                    .map(Path::to_owned),
-            );
+            let import_paths: Vec<PathBuf> = file.import_paths.0.iter().map(resolve).collect();
             let place = first.place;
-            let compiled = Sources::read(&roots, &folders, |path| reading.text(path))
-                .and_then(|(sources, names)| sources.compile(&names));
-            return compiled
+            return grpc::compiled(&roots, &import_paths, |path| reading.text(path))
                 .map_err(|wrong| {
                     let help = "imports are found next to the file and below `import-paths`";
                     reading.findings.add(Finding::new(place, wrong).help(help));

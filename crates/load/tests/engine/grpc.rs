@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use load::null::{GrpcBehavior, serve_grpc};
 use load::{
-    Address, BodyRule, EventCheck, Framing, Job, Measurement, Protocol, Request, StreamEnd,
-    StreamRule, Target, Version, exchange,
+    Address, BodyRule, Framing, Job, Measurement, Protocol, Request, StreamEnd, StreamRule, Target,
+    Version, exchange,
 };
 
 use crate::general;
@@ -119,11 +119,8 @@ fn each_message_of_a_stream_is_an_event() {
     let (measurement, _) = with_null(&streaming, |target| {
         let mut call = call(0);
         call.expect.stream = Some(StreamRule {
-            framing: Framing::Grpc,
-            end: None,
             events: Some(5),
-            each: EventCheck::Any,
-            sent_at: None,
+            ..StreamRule::of(Framing::Grpc)
         });
         calls(target, call)
     });
@@ -171,11 +168,8 @@ fn an_endless_message_ends_at_the_limit() {
     let target = general::target(&server, VERSION, false);
     let mut call = call(0);
     call.expect.stream = Some(StreamRule {
-        framing: Framing::Grpc,
         end: Some(StreamEnd::Count(1)),
-        events: None,
-        each: EventCheck::Any,
-        sent_at: None,
+        ..StreamRule::of(Framing::Grpc)
     });
     let measurement = measure(&Job {
         requests: vec![call],

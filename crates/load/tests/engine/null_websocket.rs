@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use load::null::{Seen, SocketBehavior, serve_websocket};
-use load::{Address, EventCheck, Job, Request, StreamRule, Target, WebSocketCall};
+use load::{Address, EventCheck, Framing, Job, Request, StreamRule, Target, WebSocketCall};
 use model::{GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketDialect};
 
 use crate::{closed, job, measure};
@@ -84,7 +84,7 @@ fn a_planted_delay_of_replies_is_in_every_round_trip() {
         count: Some(10),
     };
     let call = raw(vec![message]);
-    let measurement = measure(&job_of(&null, 2, call, StreamRule::messages()));
+    let measurement = measure(&job_of(&null, 2, call, StreamRule::of(Framing::Messages)));
     assert_eq!(measurement.outcomes.passed, 2, "{:?}", measurement.failures);
     let trips = measurement.events.unwrap().round_trips.times;
     assert_eq!(trips.len(), 20);
@@ -107,7 +107,7 @@ fn a_publisher_sends_each_event_to_all_clients_with_its_time() {
         events: Some(5),
         each: EventCheck::Json,
         sent_at: Some("/at".to_owned()),
-        ..StreamRule::messages()
+        ..StreamRule::of(Framing::Messages)
     };
     let measurement = measure(&job_of(&null, 8, raw(Vec::new()), rule));
     assert_eq!(measurement.outcomes.passed, 8, "{:?}", measurement.failures);
@@ -150,7 +150,7 @@ fn a_publisher_serves_both_protocols_of_graphql() {
             events: Some(3),
             each: EventCheck::Graphql,
             sent_at: Some("/data/at".to_owned()),
-            ..StreamRule::messages()
+            ..StreamRule::of(Framing::Messages)
         };
         let mut job = job_of(&null, 1, call, rule);
         job.load = closed(1, 4);
@@ -172,7 +172,7 @@ fn a_held_subscription_ends_by_itself() {
     });
     let mut call = raw(Vec::new());
     call.hold = Some(Duration::from_millis(100));
-    let measurement = measure(&job_of(&null, 20, call, StreamRule::messages()));
+    let measurement = measure(&job_of(&null, 20, call, StreamRule::of(Framing::Messages)));
     assert_eq!(
         measurement.outcomes.passed, 20,
         "{:?}",

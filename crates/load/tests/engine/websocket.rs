@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use load::{
-    EventCheck, Failed, FailureKind, Job, Request, StreamEnd, StreamRule, WebSocketCall, exchange,
+    EventCheck, Failed, FailureKind, Framing, Job, Request, StreamEnd, StreamRule, WebSocketCall,
+    exchange,
 };
 use model::{GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketDialect};
 use tokio_rustls::TlsAcceptor;
@@ -125,7 +126,7 @@ fn asked(call: WebSocketCall, rule: StreamRule) -> Request {
 fn counted(events: u64) -> StreamRule {
     StreamRule {
         end: Some(StreamEnd::Count(events)),
-        ..StreamRule::messages()
+        ..StreamRule::of(Framing::Messages)
     }
 }
 
@@ -389,7 +390,10 @@ fn a_server_that_closes_with_1000_ends_a_conversation_without_another_end() {
             assert_eq!(next(&mut client).map(|it| it.0), Some(CLOSE));
         }
     });
-    let request = asked(raw(Vec::new(), ReplyRule::None), StreamRule::messages());
+    let request = asked(
+        raw(Vec::new(), ReplyRule::None),
+        StreamRule::of(Framing::Messages),
+    );
     let measurement = measure(&job_of(&server, 3, request));
     assert_eq!(measurement.outcomes.passed, 3);
     let events = measurement.events.unwrap();
@@ -426,7 +430,7 @@ fn messages_leave_as_planned_and_each_reply_is_a_round_trip() {
         vec![repeated, text("{\"id\":\"\"}")],
         ReplyRule::Id("/id".to_owned()),
     );
-    let request = asked(call, StreamRule::messages());
+    let request = asked(call, StreamRule::of(Framing::Messages));
     let measurement = measure(&job_of(&server, 2, request.clone()));
     assert_eq!(measurement.outcomes.passed, 2, "{:?}", measurement.failures);
     let events = measurement.events.unwrap();
@@ -465,7 +469,7 @@ fn a_round_trip_counts_from_the_planned_time_if_replies_are_late() {
     };
     let request = asked(
         raw(vec![repeated], ReplyRule::Order),
-        StreamRule::messages(),
+        StreamRule::of(Framing::Messages),
     );
     let measurement = measure(&job_of(&server, 1, request));
     assert_eq!(measurement.outcomes.passed, 1, "{:?}", measurement.failures);
@@ -484,7 +488,7 @@ fn a_held_conversation_sends_until_its_end_and_is_no_timeout() {
     };
     let mut call = raw(vec![repeated], ReplyRule::Order);
     call.hold = Some(Duration::from_millis(95));
-    let mut job = job_of(&server, 1, asked(call, StreamRule::messages()));
+    let mut job = job_of(&server, 1, asked(call, StreamRule::of(Framing::Messages)));
     job.timeout = Duration::from_secs(5);
     let measurement = measure(&job);
     assert_eq!(measurement.outcomes.passed, 1, "{:?}", measurement.failures);
@@ -499,7 +503,7 @@ fn a_kept_conversation_uses_its_connection_again() {
     let server = Server::tcp(echo);
     let mut call = raw(vec![text("hi")], ReplyRule::Order);
     call.is_kept = true;
-    let request = asked(call, StreamRule::messages());
+    let request = asked(call, StreamRule::of(Framing::Messages));
     let measurement = measure(&job_of(&server, 5, request));
     assert_eq!(measurement.outcomes.passed, 5, "{:?}", measurement.failures);
     assert_eq!(server.connections(), 1);
@@ -554,7 +558,7 @@ fn subscriptions_share_a_connection_and_each_result_is_an_event() {
     let rule = StreamRule {
         events: Some(2),
         each: EventCheck::Graphql,
-        ..StreamRule::messages()
+        ..StreamRule::of(Framing::Messages)
     };
     let request = asked(subscription(), rule);
     let measurement = measure(&job_of(&server, 5, request.clone()));
@@ -575,7 +579,7 @@ fn a_subscription_may_end_by_its_events_or_by_its_message() {
     for end in [StreamEnd::Count(1), StreamEnd::Type("complete".to_owned())] {
         let rule = StreamRule {
             end: Some(end),
-            ..StreamRule::messages()
+            ..StreamRule::of(Framing::Messages)
         };
         let request = asked(subscription(), rule);
         let measurement = measure(&job_of(&server, 3, request));
@@ -594,7 +598,7 @@ fn an_error_of_a_subscription_is_a_mismatch() {
     if let WebSocketDialect::Graphql { subscribe, .. } = &mut call.dialect {
         *subscribe = r#"{"query":"fails"}"#.to_owned();
     }
-    let request = asked(call, StreamRule::messages());
+    let request = asked(call, StreamRule::of(Framing::Messages));
     let measurement = measure(&job_of(&server, 2, request.clone()));
     assert_eq!(measurement.outcomes.mismatched.total(), 2);
     let reason = &measurement.failures[0].reason;
@@ -673,7 +677,7 @@ fn conversations_are_carried_over_tls() {
     };
     let request = asked(
         raw(vec![text("secret")], ReplyRule::Order),
-        StreamRule::messages(),
+        StreamRule::of(Framing::Messages),
     );
     let mut job = job(&target, closed(1, 2));
     job.requests[0] = request.clone();

@@ -154,13 +154,11 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         .into_iter()
         .map(|request| Request {
             headers: with_headers(request.headers, args),
-            expect: match request.expect.grpc_status {
-                Some(_) => Expectation {
-                    stream: request.expect.stream.clone(),
-                    grpc_status: request.expect.grpc_status,
-                    ..expect.clone()
-                },
-                None => expect.clone(),
+            // A call of gRPC has its own stream, and then no flag has one.
+            expect: Expectation {
+                stream: request.expect.stream.or_else(|| expect.stream.clone()),
+                grpc_status: request.expect.grpc_status,
+                ..expect.clone()
             },
             ..request
         })

@@ -2,16 +2,6 @@ use httparse::Header;
 
 use super::*;
 
-fn rule(framing: Framing) -> StreamRule {
-    StreamRule {
-        framing,
-        end: None,
-        events: None,
-        each: EventCheck::Any,
-        sent_at: None,
-    }
-}
-
 fn splitter(framing: Framing, headers: &[Header<'_>]) -> Splitter {
     let mut splitter = Splitter::default();
     splitter.start(framing, &Head::new(200, headers));
@@ -122,7 +112,7 @@ fn verdict(rule: &StreamRule, pieces: &[&str]) -> (Option<String>, u64, bool, bo
 fn a_stream_ends_by_marker_count_or_type() {
     let by = |end: StreamEnd| StreamRule {
         end: Some(end),
-        ..rule(Framing::ServerSent)
+        ..StreamRule::of(Framing::ServerSent)
     };
     let done = by(StreamEnd::Data(b"[DONE]".to_vec()));
     let pieces = ["data: 1\n\ndata: 2\n\n", "data: [DONE]\n\n"];
@@ -151,7 +141,7 @@ fn each_event_is_checked_and_the_number_too() {
     let json = StreamRule {
         each: EventCheck::Json,
         events: Some(2),
-        ..rule(Framing::Lines)
+        ..StreamRule::of(Framing::Lines)
     };
     assert_eq!(verdict(&json, &["{}\n1\n"]).0, None);
     let wrong = verdict(&json, &["{}\n{\n"])
@@ -165,10 +155,10 @@ fn each_event_is_checked_and_the_number_too() {
     assert_eq!(wrong, "expected 2 events, found 1 event");
     let graphql = StreamRule {
         each: EventCheck::Graphql,
-        ..rule(Framing::Lines)
+        ..StreamRule::of(Framing::Lines)
     };
     let wrong = verdict(&graphql, &["{\"data\":1}\n{\"errors\":[1]}\n"]).0;
     assert!(wrong.expect("an error").contains("in event 2"));
-    let none = verdict(&rule(Framing::ServerSent), &[": ping\n\n"]).0;
+    let none = verdict(&StreamRule::of(Framing::ServerSent), &[": ping\n\n"]).0;
     assert!(none.expect("no event").contains("at least one event"));
 }

@@ -13,7 +13,7 @@ use crate::format::Format;
 use crate::gates::GateArgs;
 use crate::grpc_args::GrpcArgs;
 use crate::publish::PublishArgs;
-use crate::stream_args::StreamArgs;
+use crate::stream_args::{StreamArgs, pointer};
 use crate::websocket_args::WebSocketArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
@@ -357,13 +357,4 @@ fn header(text: &str) -> Result<(String, String), String> {
     http::HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
     http::HeaderValue::from_str(value).map_err(|_| format!("`{value}` is not a header value"))?;
     Ok((name.to_owned(), value.to_owned()))
-}
-
-/// Reads a JSON pointer, which must begin with `/`.
-fn pointer(text: &str) -> Result<String, String> {
-    if text.starts_with('/') {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("a JSON pointer starts with `/`: write `/{text}`"))
-    }
 }
