@@ -171,9 +171,12 @@ impl Gathering {
             stream: stream.map(|rule| (Arc::clone(rule), StreamFindings::default())),
         }
     }
-}
 
-impl Gathering {
+    /// The state of the stream. `None` if the response is no stream.
+    fn findings(&self) -> Option<&StreamFindings> {
+        self.stream.as_ref().map(|(_, findings)| findings)
+    }
+
     /// True if the rule of the stream contains a number of events.
     pub(crate) fn counts_events(&self) -> bool {
         let rule = self.stream.as_ref().map(|(rule, _)| rule);
@@ -201,13 +204,11 @@ impl Sink for Gathering {
     }
 
     fn is_over(&self) -> bool {
-        let findings = self.stream.as_ref().map(|(_, findings)| findings);
-        findings.is_some_and(StreamFindings::is_over)
+        self.findings().is_some_and(StreamFindings::is_over)
     }
 
     fn is_ended(&self) -> bool {
-        let findings = self.stream.as_ref().map(|(_, findings)| findings);
-        findings.is_some_and(StreamFindings::is_ended)
+        self.findings().is_some_and(StreamFindings::is_ended)
     }
 }
 

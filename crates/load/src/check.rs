@@ -438,6 +438,7 @@ impl Judge<'_> {
     }
 
     /// Takes the end of the body.
+    #[inline]
     pub(crate) fn end(&mut self) {
         if let (Mode::Stream, Some(rule)) = (self.findings.mode, &self.rules.stream) {
             self.findings.stream.end(rule, &mut self.at);

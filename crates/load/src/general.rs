@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot::Receiver;
 use tokio::task::LocalSet;
 
 use crate::backoff::Backoff;
@@ -301,8 +302,18 @@ impl EngineState {
 
     /// Waits until this time, to the microsecond.
     async fn wait_until(&self, place: Place, due_ns: u64) {
-        if due_ns <= self.clock.now_ns() {
+        let Some(resumed) = self.begin_wait(place, due_ns) else {
             return;
+        };
+        resumed
+            .await
+            .expect("the other end is kept for as long as the place waits");
+    }
+
+    /// Asks the pacer to resume a place at `due_ns`. `None` if that time has come.
+    fn begin_wait(&self, place: Place, due_ns: u64) -> Option<Receiver<()>> {
+        if due_ns <= self.clock.now_ns() {
+            return None;
         }
         let resumed = self.endpoints[place.lane].wait(place.index);
         self.lanes.borrow_mut()[place.lane]
@@ -310,9 +321,7 @@ impl EngineState {
             .wait(place.index, due_ns);
         // The pacer may be asleep until a later time.
         self.timer.wake_by(due_ns);
-        resumed
-            .await
-            .expect("the other end is kept for as long as the place waits");
+        Some(resumed)
     }
 
     /// Handles the end of a slot. The load may be over, and the pacer does not wait for that.

@@ -144,24 +144,28 @@ impl Lane {
         self.recorder.sent(slot.sent_ns, due_ns);
     }
 
+    /// Returns the judge of a piece of a response, which arrived now.
+    #[inline]
+    pub(crate) fn judge<'a>(&'a mut self, slot: &'a mut SlotState, now_ns: u64) -> Judge<'a> {
+        let due_ns = slot.start_ns();
+        let events = self.recorder.events.as_deref_mut();
+        Judge {
+            rules: &self.work.rotation.requests[slot.request].rules,
+            findings: &mut slot.findings,
+            at: Arrival {
+                now_ns,
+                due_ns,
+                events: events.filter(|_| !slot.is_discarded),
+            },
+        }
+    }
+
     /// Judges a complete response and records its times. The caller passes a mismatch to [`Lane::failed`],
     /// with the received response.
     #[inline]
     pub(crate) fn answered(&mut self, slot: &mut SlotState, done_ns: u64) -> Option<Mismatch> {
+        self.judge(slot, done_ns).end();
         let request = &mut self.work.rotation.requests[slot.request];
-        if request.rules.stream.is_some() {
-            let events = self.recorder.events.as_deref_mut();
-            Judge {
-                rules: &request.rules,
-                findings: &mut slot.findings,
-                at: Arrival {
-                    now_ns: done_ns,
-                    due_ns: slot.due_ns.unwrap_or(slot.sent_ns),
-                    events: events.filter(|_| !slot.is_discarded),
-                },
-            }
-            .end();
-        }
         let mismatch = slot.findings.conclude(&mut request.rules);
         if slot.is_discarded {
             if mismatch.is_none() {

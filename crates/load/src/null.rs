@@ -37,18 +37,29 @@ pub use websocket::{SocketBehavior, serve_websocket};
 /// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
+/// The longest wait of an event loop, so that the stop flag is read in time.
+const WAIT_MAX_NS: u64 = 20_000_000;
+
+/// The token of the listener. Clients have smaller tokens.
+const LISTENER: u64 = u64::MAX;
+
 /// Serves until `stop` is set, and returns its counts.
 ///
 /// # Errors
 /// If the listener cannot be used with an event loop.
 pub fn serve(listener: TcpListener, behavior: &Behavior, stop: &AtomicBool) -> io::Result<Seen> {
-    listener.set_nonblocking(true)?;
-    let listener = OwnedFd::from(listener);
-    // Again, because the standard library requests a queue of 128.
-    rustix::net::listen(&listener, BACKLOG)?;
-    // Refused only if the kernel does not support the call. Responses are then up to 50 microseconds later.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let mut server = server::Server::new(listener, behavior)?;
+    prepare(&listener)?;
+    let mut server = server::Server::new(OwnedFd::from(listener), behavior)?;
     server.run(stop);
     Ok(server.seen())
+}
+
+/// Prepares a listener and this thread for an event loop.
+fn prepare(listener: &TcpListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    // Again, because the standard library requests a queue of 128.
+    rustix::net::listen(listener, BACKLOG)?;
+    // Refused only if the kernel does not support the call. Responses are then up to 50 microseconds later.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    Ok(())
 }

@@ -82,11 +82,17 @@ pub(crate) struct SlotState {
 }
 
 impl SlotState {
+    /// The time at which the latency of the request begins: its due time, or else its send.
+    #[inline]
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.due_ns.unwrap_or(self.sent_ns)
+    }
+
     /// Returns the times of a response that is complete now.
     #[inline]
     pub(crate) fn times(&self, done_ns: u64) -> Times {
         Times {
-            due_ns: self.due_ns.unwrap_or(self.sent_ns),
+            due_ns: self.start_ns(),
             sent_ns: self.sent_ns,
             first_byte_ns: match self.first_byte_ns {
                 // Only the end of the connection completed the response.

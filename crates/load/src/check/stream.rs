@@ -1,5 +1,7 @@
 //! Splits a streamed body into events while it arrives, and checks each event.
 
+use std::time::Duration;
+
 use model::{EventCheck, Framing, StreamEnd, StreamRule};
 
 use super::graphql;
@@ -16,7 +18,7 @@ pub(crate) use split::{Part, Splitter};
 
 /// Time after the end of a stream during which the end of the response is awaited, so that the connection can
 /// carry another request.
-pub(crate) const STREAM_END_NS: u64 = 20_000_000;
+pub(crate) const STREAM_END: Duration = Duration::from_millis(20);
 
 /// Characters of an event that a message about it quotes.
 const QUOTED_MAX: usize = 80;

@@ -4,8 +4,8 @@ use rustix::io::Errno;
 
 use super::{EpollEngine, Unread};
 use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
-use crate::check::Judge;
-use crate::check::stream::{Arrival, STREAM_END_NS};
+use crate::check::stream::STREAM_END;
+use crate::clock::to_ns;
 use crate::connection::Phase;
 use crate::lane::Fault;
 use crate::measurement::FailureKind;
@@ -108,16 +108,7 @@ impl EpollEngine<'_> {
                 slot.first_byte_ns = self.now_ns;
             }
             let piece = &self.buffer[..bytes];
-            let events = lane.recorder.events.as_deref_mut();
-            let mut judge = Judge {
-                rules: &lane.work.rotation.requests[slot.request].rules,
-                findings: &mut slot.findings,
-                at: Arrival {
-                    now_ns: self.now_ns,
-                    due_ns: slot.due_ns.unwrap_or(slot.sent_ns),
-                    events: events.filter(|_| !slot.is_discarded),
-                },
-            };
+            let mut judge = lane.judge(slot, self.now_ns);
             match connection.parser.feed(piece, &mut judge) {
                 Ok(Parsed::Complete { used, reusable })
                     if used == bytes || is_line_end(&piece[used..]) =>
@@ -135,9 +126,9 @@ impl EpollEngine<'_> {
                     // A server ends the response after the end of its stream. If it does not, the response is
                     // complete without that.
                     if let Some(ended_ns) = connection.slot.findings.stream.ended_ns() {
-                        let until_ns = (ended_ns + STREAM_END_NS).min(connection.wake_ns);
-                        connection.wake_ns = until_ns;
-                        self.wake_ns = self.wake_ns.min(until_ns);
+                        let limit_ns = ended_ns + to_ns(STREAM_END);
+                        let wake_ns = limit_ns.min(connection.wake_ns);
+                        self.wake_at(index, wake_ns);
                     }
                     let connection = &mut self.connections[index];
                     // A read that left room took all available bytes. A new edge announces more. The end of

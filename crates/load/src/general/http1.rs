@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::ReadBuf;
 
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
 use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
-use crate::check::stream::STREAM_END_NS;
+use crate::check::stream::STREAM_END;
 use crate::clock::Clock;
 use crate::measurement::FailureKind;
 use crate::parser::{End, Parsed, Parser, Sink};
@@ -107,8 +106,7 @@ impl<S: Sink> Exchange<'_, S> {
     /// request.
     async fn end_of_stream(&mut self) -> bool {
         let rest = std::future::poll_fn(|context| self.poll_receive(context));
-        let limit = Duration::from_nanos(STREAM_END_NS);
-        let ended = tokio::time::timeout(limit, rest).await;
+        let ended = tokio::time::timeout(STREAM_END, rest).await;
         matches!(ended, Ok(Ok(true)))
     }
 

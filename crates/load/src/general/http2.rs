@@ -9,7 +9,6 @@ use std::mem::replace;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, ResponseFuture, SendRequest};
@@ -23,7 +22,7 @@ use super::fault::{Stage, failure, words};
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
-use crate::check::stream::STREAM_END_NS;
+use crate::check::stream::STREAM_END;
 use crate::clock::Clock;
 use crate::job::Bounds;
 use crate::measurement::FailureKind;
@@ -235,8 +234,7 @@ impl Sending {
             false => self.part(&mut body).await,
             // The stream has ended. If the response does not end soon, it is complete without that.
             true => {
-                let limit = Duration::from_nanos(STREAM_END_NS);
-                let rest = tokio::time::timeout(limit, self.part(&mut body)).await;
+                let rest = tokio::time::timeout(STREAM_END, self.part(&mut body)).await;
                 match rest {
                     Ok(part) => part,
                     Err(_) => return Ok(()),

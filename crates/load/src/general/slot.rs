@@ -365,15 +365,7 @@ impl EngineState {
             bounds: endpoint.bounds,
             was_idle,
         };
-        let mut judging = Judging {
-            lanes: &self.lanes,
-            lane: place.lane,
-            request: slot.state.request,
-            due_ns: slot.state.due_ns.unwrap_or(slot.state.sent_ns),
-            is_discarded: slot.state.is_discarded,
-            clock: self.clock,
-            findings: &mut slot.state.findings,
-        };
+        let mut judging = self.judging(place, &mut slot.state);
         let received = sending
             .receive(limits, &mut slot.progress, &mut judging)
             .await;
@@ -381,6 +373,19 @@ impl EngineState {
             .is_used
             .set(session.is_used.get() || received.is_ok());
         received
+    }
+
+    /// Returns the judge of the response to a request that was sent.
+    pub(super) fn judging<'a>(&'a self, place: Place, state: &'a mut SlotState) -> Judging<'a> {
+        Judging {
+            lanes: &self.lanes,
+            lane: place.lane,
+            request: state.request,
+            due_ns: state.start_ns(),
+            is_discarded: state.is_discarded,
+            clock: self.clock,
+            findings: &mut state.findings,
+        }
     }
 
     /// Records the end of the request, and returns its time.

@@ -6,7 +6,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use futures_util::{Sink as _, Stream as _};
 use httparse::Header;
@@ -22,7 +21,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
 use crate::check::KEPT_MAX;
-use crate::check::stream::STREAM_END_NS;
+use crate::check::stream::STREAM_END;
 use crate::clock::Clock;
 use crate::job::{Bounds, WebSocketCall};
 use crate::measurement::FailureKind;
@@ -309,7 +308,7 @@ impl Upgraded {
     async fn flush(&mut self) {
         let flushed = poll_fn(|context| Pin::new(&mut self.socket).poll_flush(context));
         // A server that does not read loses the last message.
-        let _ = tokio::time::timeout(Duration::from_nanos(STREAM_END_NS), flushed).await;
+        let _ = tokio::time::timeout(STREAM_END, flushed).await;
     }
 
     /// Closes the connection with the code 1000, and waits a short time for the server to close it too.
@@ -337,7 +336,7 @@ impl Upgraded {
                 }
             }
         };
-        let _ = tokio::time::timeout(Duration::from_nanos(STREAM_END_NS), closed).await;
+        let _ = tokio::time::timeout(STREAM_END, closed).await;
     }
 }
 

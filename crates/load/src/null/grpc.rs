@@ -55,9 +55,7 @@ pub fn serve_grpc(
     behavior: &GrpcBehavior,
     stop: &AtomicBool,
 ) -> io::Result<u64> {
-    listener.set_nonblocking(true)?;
-    // As in the other null server: responses are up to 50 microseconds later without it.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    super::prepare(&listener)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

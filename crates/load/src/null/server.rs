@@ -20,6 +20,7 @@ use super::client::{
 use super::pace::Timetable;
 use super::planted::Planted;
 use super::seen::Seen;
+use super::{LISTENER, WAIT_MAX_NS};
 use crate::clock::{self, Clock, to_ns};
 use crate::coding::encoded;
 use crate::job::Job;
@@ -28,14 +29,8 @@ use crate::socket::{self, Moved};
 
 mod streaming;
 
-/// The longest wait, so that the stop flag is read in time.
-const WAIT_MAX_NS: u64 = 20_000_000;
-
 /// The cache line of all machines that `weigh` supports, or a multiple of it.
 const CACHE_LINE_BYTES: usize = 64;
-
-/// The token of the listener. Clients have smaller tokens.
-const LISTENER: u64 = u64::MAX;
 
 /// Indices of responses rendered beforehand.
 const WRONG: usize = 1;

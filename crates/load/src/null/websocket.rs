@@ -13,19 +13,13 @@ use std::time::Duration;
 use rustix::event::epoll::EventFlags;
 use rustix::net::{SocketFlags, sockopt};
 
-use super::BACKLOG;
 use super::frames::{Frame, OP_CLOSE, OP_PING, OP_PONG, OP_TEXT, first_frame, frame, upgrade};
 use super::seen::Seen;
+use super::{LISTENER, WAIT_MAX_NS, prepare};
 use crate::clock::{Clock, to_ns};
 use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
-
-/// The longest wait, so that the stop flag is read in time.
-const WAIT_MAX_NS: u64 = 20_000_000;
-
-/// The token of the listener.
-const LISTENER: u64 = u64::MAX;
 
 /// Bytes that a client may send without an end of its message, or leave unread.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -61,14 +55,14 @@ pub fn serve_websocket(
     behavior: SocketBehavior,
     stop: &AtomicBool,
 ) -> io::Result<Seen> {
-    listener.set_nonblocking(true)?;
+    prepare(&listener)?;
     let listener = OwnedFd::from(listener);
-    rustix::net::listen(&listener, BACKLOG)?;
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let poll = Poll::new(Poll::create()?, Job::SPIN_SHARE);
     poll.add(&listener, LISTENER)?;
+    let clock = Clock::start();
     let mut server = SocketServer {
-        clock: Clock::start(),
+        clock,
+        epoch_ns: clock.epoch_ns(),
         poll,
         listener,
         behavior,
@@ -104,6 +98,8 @@ struct SocketClient {
 
 struct SocketServer {
     clock: Clock,
+    /// The time since 1970 at which the clock shows 0.
+    epoch_ns: u64,
     poll: Poll,
     listener: OwnedFd,
     behavior: SocketBehavior,
@@ -191,7 +187,7 @@ impl SocketServer {
 
     /// Sends the event of the current tick to every subscription.
     fn publish(&mut self, late_ns: u64) {
-        let at = self.clock.epoch_ns().saturating_add(self.tick_ns);
+        let at = self.epoch_ns.saturating_add(self.tick_ns);
         let data = format!(r#"{{"price":{},"at":{at}}}"#, self.ticks);
         for index in 0..self.clients.len() {
             let tick_ns = self.tick_ns;

@@ -20,8 +20,7 @@ pub(crate) struct Events {
     events: u64,
     first: Histogram,
     event_sum_ns: u64,
-    gaps: Histogram,
-    gaps_sum_ns: u64,
+    gaps: TimedSum,
     positions: [(u64, u64); POSITIONS.len()],
     delivery: TimedSum,
     round_trips: TimedSum,
@@ -93,8 +92,7 @@ impl Events {
             events: 0,
             first: Histogram::new(),
             event_sum_ns: 0,
-            gaps: Histogram::new(),
-            gaps_sum_ns: 0,
+            gaps: TimedSum::default(),
             positions: [(0, 0); POSITIONS.len()],
             delivery: TimedSum::default(),
             round_trips: TimedSum::default(),
@@ -115,9 +113,7 @@ impl Events {
         self.events += 1;
         self.event_sum_ns = self.event_sum_ns.saturating_add(since_due_ns);
         if let Some(before_ns) = before_ns {
-            let gap_ns = now_ns.saturating_sub(before_ns);
-            self.gaps.record_ns(gap_ns);
-            self.gaps_sum_ns += gap_ns;
+            self.gaps.record_ns(now_ns.saturating_sub(before_ns));
         }
         if let Ok(index) = POSITIONS.binary_search(&position) {
             let (events, sum_ns) = &mut self.positions[index];
@@ -160,7 +156,6 @@ impl Events {
         self.first.add(&other.first);
         self.event_sum_ns = self.event_sum_ns.saturating_add(other.event_sum_ns);
         self.gaps.add(&other.gaps);
-        self.gaps_sum_ns += other.gaps_sum_ns;
         for (own, others) in self.positions.iter_mut().zip(&other.positions) {
             own.0 += others.0;
             own.1 = own.1.saturating_add(others.1);
@@ -177,10 +172,7 @@ impl Events {
             events: self.events,
             first: self.first,
             event_sum_ns: self.event_sum_ns,
-            gaps: TimedSum {
-                times: self.gaps,
-                sum_ns: self.gaps_sum_ns,
-            },
+            gaps: self.gaps,
             positions: positions
                 .filter(|(_, (events, _))| *events > 0)
                 .map(|(position, (events, sum_ns))| PositionSum {

@@ -11,7 +11,7 @@ use super::conversation::{Alarm, Alarms, Conversation};
 use super::{Upgrade, Upgraded};
 use crate::answer::Gathering;
 use crate::clock::Clock;
-use crate::general::progress::{ExchangeError, Judging, ResponseProgress};
+use crate::general::progress::{ExchangeError, ResponseProgress};
 use crate::general::route::Channel;
 use crate::general::slot::Slot;
 use crate::general::{EngineState, Place};
@@ -40,7 +40,7 @@ impl<'a> Filled<'a> {
         let parts = parts(call, body)
             .ok_or_else(|| wrong("a value in a message contains the character U+001E"))?;
         let mut opened_with = head.to_vec();
-        if matches!(call.dialect, WebSocketDialect::Graphql { .. }) {
+        if is_graphql(call) {
             opened_with.extend_from_slice(parts[0]);
         }
         Ok(Filled {
@@ -91,15 +91,7 @@ impl EngineState {
         if !replace(&mut slot.is_sent, true) {
             self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
         }
-        let mut judging = Judging {
-            lanes: &self.lanes,
-            lane: place.lane,
-            request: slot.state.request,
-            findings: &mut slot.state.findings,
-            clock: self.clock,
-            due_ns: slot.state.due_ns.unwrap_or(slot.state.sent_ns),
-            is_discarded: slot.state.is_discarded,
-        };
+        let mut judging = self.judging(place, &mut slot.state);
         let upgrade = Upgrade {
             call: &call,
             request: filled.head,
@@ -210,14 +202,9 @@ impl Drop for Waiting<'_> {
 impl Alarms for PlaceAlarms<'_> {
     fn at(&self, due_ns: u64) -> Alarm<'_> {
         let PlaceAlarms { state, place } = *self;
-        if due_ns <= state.clock.now_ns() {
+        let Some(resumed) = state.begin_wait(place, due_ns) else {
             return Box::pin(ready(()));
-        }
-        let resumed = state.endpoints[place.lane].wait(place.index);
-        let mut lanes = state.lanes.borrow_mut();
-        lanes[place.lane].queue.wait(place.index, due_ns);
-        // The pacer may be asleep until a later time.
-        state.timer.wake_by(due_ns);
+        };
         Box::pin(Waiting {
             state,
             place,

@@ -13,7 +13,7 @@ const PENDING_MAX: usize = 1 << 20;
 impl Server {
     /// Sends the head of a streamed response, and the events that are due.
     pub(super) fn begin_stream(&mut self, index: usize, planned: PlannedAnswer) {
-        let Some(stream) = self.behavior.stream.clone() else {
+        let Some(stream) = &self.behavior.stream else {
             return;
         };
         let Some(client) = &mut self.places[index].client else {
@@ -32,10 +32,10 @@ impl Server {
 
     /// Sends the due events of a client, and plans its next event.
     pub(super) fn continue_stream(&mut self, index: usize) {
-        let Some(stream) = self.behavior.stream.clone() else {
+        let (clock, epoch_ns, token) = (self.clock, self.epoch_ns, self.token(index));
+        let Some(stream) = &self.behavior.stream else {
             return;
         };
-        let (clock, epoch_ns, token) = (self.clock, self.epoch_ns, self.token(index));
         let Some(client) = &mut self.places[index].client else {
             return;
         };
