@@ -470,13 +470,7 @@ fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTempl
 }
 
 fn check_one_body(request: &RequestFile, reading: &mut Reading<'_>) -> Option<()> {
-    let bodies = [
-        request.body.as_ref().map(|it| ("body", it.place)),
-        request.json.as_ref().map(|it| ("json", it.place)),
-        request.query.as_ref().map(|it| ("query", it.place)),
-        request.batch.as_ref().map(|it| ("batch", it.place)),
-    ];
-    let mut given = bodies.into_iter().flatten();
+    let mut given = request.bodies();
     let first = given.next();
     if let (Some((first, first_place)), Some((second, place))) = (first, given.next()) {
         reading.findings.add(

@@ -43,16 +43,12 @@ pub(crate) fn check_request(request: &RequestFile, reading: &mut Reading<'_>) {
         .expect
         .as_ref()
         .and_then(|expect| expect.status.as_ref());
-    let given = [
-        request.body.as_ref().map(|it| ("body", it.place)),
-        request.json.as_ref().map(|it| ("json", it.place)),
-        request.query.as_ref().map(|it| ("query", it.place)),
-        request.batch.as_ref().map(|it| ("batch", it.place)),
+    let others = [
         request.grpc.as_ref().map(|it| ("grpc", it.place)),
         request.method.as_ref().map(|_| ("method", at)),
         status.map(|it| ("expect.status", it.place)),
     ];
-    for (key, place) in given.into_iter().flatten() {
+    for (key, place) in request.bodies().chain(others.into_iter().flatten()) {
         let help = match key {
             "query" => "write the operation as `websocket.subscribe: {query: …}`",
             "grpc" => "a request has one protocol. Remove one of the two",

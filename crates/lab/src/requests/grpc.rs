@@ -50,19 +50,10 @@ pub(super) fn check_keys(request: &RequestFile, reading: &mut Reading<'_>) -> bo
     let Some(grpc) = &request.grpc else {
         return true;
     };
-    let keys = [
-        (request.path.as_ref().map(|it| it.place), "path"),
-        (request.body.as_ref().map(|it| it.place), "body"),
-        (request.json.as_ref().map(|it| it.place), "json"),
-        (request.query.as_ref().map(|it| it.place), "query"),
-        (request.batch.as_ref().map(|it| it.place), "batch"),
-        (request.method.as_ref().map(|_| grpc.place), "method"),
-    ];
-    let given = keys
-        .into_iter()
-        .filter_map(|(place, key)| Some((place?, key)));
+    let path = request.path.as_ref().map(|it| ("path", it.place));
+    let method = request.method.as_ref().map(|_| ("method", grpc.place));
     let mut is_right = true;
-    for (place, key) in given {
+    for (key, place) in path.into_iter().chain(request.bodies()).chain(method) {
         is_right = false;
         reading.findings.add(
             Finding::new(place, format!("`grpc` and `{key}` exclude each other"))

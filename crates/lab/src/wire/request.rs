@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use yaml_with_places::{At, Json, OneOrMany};
+use yaml_with_places::{At, Json, OneOrMany, Place};
 
 use super::default;
 use super::grpc::GrpcFile;
@@ -56,6 +56,19 @@ pub(crate) struct RequestFile {
     /// The number of times that it is sent for each send of a request with weight 1.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
     pub(crate) weight: Option<u32>,
+}
+
+impl RequestFile {
+    /// The keys that give it a body, with their places.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = (&'static str, Place)> {
+        let keys = [
+            self.body.as_ref().map(|it| ("body", it.place)),
+            self.json.as_ref().map(|it| ("json", it.place)),
+            self.query.as_ref().map(|it| ("query", it.place)),
+            self.batch.as_ref().map(|it| ("batch", it.place)),
+        ];
+        keys.into_iter().flatten()
+    }
 }
 
 /// The requirements on every answer that counts as passed.
