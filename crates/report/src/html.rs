@@ -260,41 +260,18 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
 
 /// The sections on costs that only some recordings have.
 fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
-    vec![
+    let mut all = vec![
         steps(recording),
         Section::of(
             "capacity",
             "The highest rate sustained",
             &models::searches::table(summary),
         ),
-        Section::of(
-            "events",
-            models::streams::ARRIVAL_TITLE,
-            &models::streams::arrival(summary),
-        ),
-        Section::of(
-            "gaps",
-            models::streams::GAPS_TITLE,
-            &models::streams::gaps(summary),
-        ),
-        Section::of(
-            "delivery",
-            models::streams::SINGLE_TITLE,
-            &models::streams::single(summary),
-        ),
-        Section::of(
-            "positions",
-            models::streams::POSITIONS_TITLE,
-            &models::streams::positions(summary),
-        ),
-        Section::of(
-            "first-bytes",
-            models::streams::FIRST_BYTES_TITLE,
-            &models::streams::first_bytes(summary),
-        ),
-        why::section(recording, summary),
-        hottest(recording),
-    ]
+    ];
+    let streams = models::streams::all(summary);
+    all.extend(streams.map(|it| Section::of(it.id, it.title, &it.table)));
+    all.extend([why::section(recording, summary), hottest(recording)]);
+    all
 }
 
 /// The evidence. A single load has no comparison, so its course is open.

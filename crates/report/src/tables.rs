@@ -30,16 +30,13 @@ use recording::Recording;
 use crate::table::Table;
 
 /// The tables of the costs of layers, each with its title.
-pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 7] {
-    [
+pub(crate) fn costs(summary: &Summary) -> Vec<(&'static str, Table)> {
+    let mut all = vec![
         (ladder::TITLE, ladder::table(summary)),
         (factors::TITLE, factors::table(summary)),
-        (streams::ARRIVAL_TITLE, streams::arrival(summary)),
-        (streams::GAPS_TITLE, streams::gaps(summary)),
-        (streams::SINGLE_TITLE, streams::single(summary)),
-        (streams::POSITIONS_TITLE, streams::positions(summary)),
-        (streams::FIRST_BYTES_TITLE, streams::first_bytes(summary)),
-    ]
+    ];
+    all.extend(streams::all(summary).map(|it| (it.title, it.table)));
+    all
 }
 
 /// The tables with the evidence, in the order of a report, each with its title.

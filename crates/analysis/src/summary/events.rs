@@ -1,6 +1,6 @@
 //! Events of streamed responses: arrival by position, and stalls.
 
-use recording::{PositionRecord, RoundRecord, float};
+use recording::{EventsRecord, RoundRecord, float};
 use serde::Serialize;
 use stats::Histogram;
 
@@ -44,28 +44,12 @@ pub struct StallsSummary {
 /// Summarizes the events of a variant. `baseline` contains the measurements of its baseline, or its own.
 /// `None` if responses are not streams.
 pub(super) fn of(complete: &[&RoundRecord], baseline: &[&RoundRecord]) -> Option<EventsSummary> {
-    let own: Vec<_> = complete
-        .iter()
-        .filter_map(|round| round.events.as_ref())
-        .collect();
-    if own.is_empty() {
-        return None;
-    }
-    let mut positions: Vec<PositionRecord> = Vec::new();
-    for one in own.iter().flat_map(|events| &events.positions) {
-        match positions.iter_mut().find(|it| it.position == one.position) {
-            Some(known) => {
-                known.events += one.events;
-                known.sum_ns += one.sum_ns;
-            }
-            None => positions.push(*one),
-        }
-    }
-    positions.sort_by_key(|one| one.position);
+    let own = merged(complete)?;
     Some(EventsSummary {
-        streams: own.iter().map(|events| events.streams).sum(),
-        events: own.iter().map(|events| events.events).sum(),
-        positions: positions
+        streams: own.streams,
+        events: own.events,
+        positions: own
+            .positions
             .iter()
             .filter(|one| one.events > 0)
             .map(|one| PositionSummary {
@@ -73,16 +57,22 @@ pub(super) fn of(complete: &[&RoundRecord], baseline: &[&RoundRecord]) -> Option
                 us_mean: float(one.sum_ns) / float(one.events) / 1e3,
             })
             .collect(),
-        stalls: stalls(&gaps(complete), &gaps(baseline)),
+        stalls: merged(baseline).and_then(|baseline| {
+            stalls(
+                &own.gaps_ns_hdr.histogram(),
+                &baseline.gaps_ns_hdr.histogram(),
+            )
+        }),
     })
 }
 
-fn gaps(rounds: &[&RoundRecord]) -> Histogram {
-    let mut all = Histogram::new();
-    for events in rounds.iter().filter_map(|round| round.events.as_ref()) {
-        all.add(&events.gaps_ns_hdr.histogram());
-    }
-    all
+/// The events of all rounds. `None` if no response is a stream.
+fn merged(rounds: &[&RoundRecord]) -> Option<EventsRecord> {
+    let events: Vec<_> = rounds
+        .iter()
+        .filter_map(|round| round.events.as_ref())
+        .collect();
+    (!events.is_empty()).then(|| EventsRecord::merged(&events))
 }
 
 /// Counts the gaps that are longer than nearly all gaps of the baseline.

@@ -14,8 +14,8 @@ use super::{MetricSummary, VariantSummary, tail};
 pub(super) fn add_up(variants: &mut [VariantSummary]) {
     let levels: Vec<BTreeMap<Metric, f64>> =
         variants.iter().map(|row| sums(variants, row)).collect();
-    for (row, levels) in variants.iter_mut().zip(&levels) {
-        row.levels.clone_from(levels);
+    for (row, levels) in variants.iter_mut().zip(levels) {
+        row.levels = levels;
     }
     let of_baselines: Vec<Option<f64>> = variants
         .iter()

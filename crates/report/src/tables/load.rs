@@ -5,6 +5,7 @@ use model::{Metric, Unit, micros};
 use recording::{Hdr, RoundRecord, describe, digits, float};
 use stats::Histogram;
 
+use super::streams::EARLY_SHARE;
 use super::traffic::counts;
 use crate::bodies;
 use crate::cell;
@@ -213,7 +214,7 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
 fn first_bytes(round: &RoundRecord) -> Option<(&'static str, String)> {
     let times = round.first_byte.as_ref()?.ns_hdr.histogram();
     let whole = round.latency_ns_hdr.histogram();
-    let is_early = times.mean_ns()? < 0.98 * whole.mean_ns()?;
+    let is_early = times.mean_ns()? < EARLY_SHARE * whole.mean_ns()?;
     is_early.then(|| ("First byte", format!("{} (from due)", spread(&times))))
 }
 

@@ -8,23 +8,16 @@ use super::results::{beside, cells_beside};
 use crate::cell;
 use crate::table::{Cell, Column, Table};
 
-/// Title of the table of events.
-pub(crate) const ARRIVAL_TITLE: &str = "Arrival of events";
-
-/// Title of the table of gaps.
-pub(crate) const GAPS_TITLE: &str = "Gaps between events";
-
-/// Title of the table of single events and messages.
-pub(crate) const SINGLE_TITLE: &str = "Delivery and round trips";
-
-/// Title of the table of positions.
-pub(crate) const POSITIONS_TITLE: &str = "Arrival of events by position (ms since due)";
-
-/// Title of the table of first bytes.
-pub(crate) const FIRST_BYTES_TITLE: &str = "First byte and body";
-
 /// A mean first byte above this share of the mean latency adds no information to the latency.
-const EARLY_SHARE: f64 = 0.98;
+pub(super) const EARLY_SHARE: f64 = 0.98;
+
+/// A table of streamed responses.
+pub(crate) struct StreamTable {
+    /// The id of its section on a page.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) table: Table,
+}
 
 /// Figures of the arrival of events. True if the difference from the baseline is next to it.
 const ARRIVAL: [(Metric, bool); 4] = [
@@ -49,8 +42,39 @@ const SINGLE: [(Metric, bool); 4] = [
     (Metric::RoundTripP99, false),
 ];
 
+/// The tables of streamed responses, in the order of a report. A table without figures has no rows.
+pub(crate) fn all(summary: &Summary) -> [StreamTable; 5] {
+    [
+        StreamTable {
+            id: "events",
+            title: "Arrival of events",
+            table: arrival(summary),
+        },
+        StreamTable {
+            id: "gaps",
+            title: "Gaps between events",
+            table: gaps(summary),
+        },
+        StreamTable {
+            id: "delivery",
+            title: "Delivery and round trips",
+            table: single(summary),
+        },
+        StreamTable {
+            id: "positions",
+            title: "Arrival of events by position (ms since due)",
+            table: positions(summary),
+        },
+        StreamTable {
+            id: "first-bytes",
+            title: "First byte and body",
+            table: first_bytes(summary),
+        },
+    ]
+}
+
 /// A row with the arrival of events, for each variant with streams.
-pub(crate) fn arrival(summary: &Summary) -> Table {
+fn arrival(summary: &Summary) -> Table {
     let table = figures(summary, "events", &ARRIVAL, false);
     table.with_note(
         "`event time` is the mean time from the due time of a stream to an event, over all events.",
@@ -58,7 +82,7 @@ pub(crate) fn arrival(summary: &Summary) -> Table {
 }
 
 /// A row with the times between events, for each variant with streams of several events.
-pub(crate) fn gaps(summary: &Summary) -> Table {
+fn gaps(summary: &Summary) -> Table {
     let table = figures(summary, "gaps between events", &GAPS, true);
     match note(summary) {
         Some(note) => table.with_note(&note),
@@ -67,7 +91,7 @@ pub(crate) fn gaps(summary: &Summary) -> Table {
 }
 
 /// A row with the times of single events and messages, for each variant that has them.
-pub(crate) fn single(summary: &Summary) -> Table {
+fn single(summary: &Summary) -> Table {
     figures(summary, "delivery and round trips", &SINGLE, false)
 }
 
@@ -128,7 +152,7 @@ fn note(summary: &Summary) -> Option<String> {
 }
 
 /// A row for each variant with streams, and a column for each position that every variant has.
-pub(crate) fn positions(summary: &Summary) -> Table {
+fn positions(summary: &Summary) -> Table {
     let rows = || {
         summary
             .variants
@@ -171,7 +195,7 @@ pub(crate) fn positions(summary: &Summary) -> Table {
 }
 
 /// A row for each variant, if bodies arrive notably later than their first byte.
-pub(crate) fn first_bytes(summary: &Summary) -> Table {
+fn first_bytes(summary: &Summary) -> Table {
     let is_compared = summary.comparisons > 0;
     let is_early = |row: &VariantSummary| {
         let (first, whole) = (row.metric(Metric::FirstByteMean), row.metric(Metric::Mean));
