@@ -8,7 +8,7 @@ use std::fs;
 use analysis::summary::quantity;
 use analysis::{MetricSummary, Summary};
 use anyhow::Context as _;
-use model::Metric;
+use model::{Metric, Unit};
 use recording::Recording;
 
 use crate::page;
@@ -90,7 +90,9 @@ impl Layer {
     fn difference(&self, metric: Metric) -> Option<String> {
         let overhead = self.metrics.get(&metric)?.overhead.as_ref()?;
         let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-        let text = quantity::signed(metric.unit(), overhead.difference, low, high);
+        // All layers of the page are shown in one unit.
+        let unit = metric.unit().with_times(Unit::Microseconds);
+        let text = quantity::signed(unit, overhead.difference, low, high);
         Some(text.replace(' ', "&nbsp;").replace("&nbsp;(", " ("))
     }
 }

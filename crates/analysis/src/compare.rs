@@ -13,13 +13,14 @@ mod side;
 
 use std::collections::BTreeMap;
 
-use model::{Gate, Metric, Outcomes};
+use model::{Gate, Metric, Outcomes, Unit};
 use recording::import::{self, ForeignRun, ImportError};
 use recording::{ReadError, Recording};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::gate::{self, Grounds, Judged, Judgement, Role, Undecided};
+use crate::summary::times::USUAL;
 use crate::summary::{Invalidity, Meaning, MetricSummary, Verdict};
 
 /// Content of a file, or of a folder of files.
@@ -172,6 +173,9 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The compared variants, one row each.
     pub rows: Vec<Row>,
+    /// The unit of all latencies in a report.
+    #[serde(skip)]
+    pub(crate) times: Unit,
     /// Results of the gates that the user requested. Absent without gates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
@@ -188,6 +192,9 @@ pub struct Row {
     pub name_b: String,
     /// True if it is the baseline of both results.
     pub is_baseline: bool,
+    /// The unit of all latencies in a report, the same for all rows.
+    #[serde(skip)]
+    pub(crate) times: Unit,
     /// The verdict. Absent if the figures support no verdict.
     pub verdict: Option<Verdict>,
     /// The reason why there is no verdict. Absent with a verdict.
@@ -395,7 +402,44 @@ fn format_of(text: &str) -> Option<String> {
         .map(|head| head.format)
 }
 
+impl Row {
+    /// The unit of a metric in the reports of this row.
+    #[must_use]
+    pub fn unit(&self, metric: Metric) -> Unit {
+        metric.unit().with_times(self.times)
+    }
+
+    /// The largest latency of a usual request on either side, in microseconds. 0 without a figure.
+    fn level_us(&self) -> f64 {
+        let found = USUAL.iter().filter_map(|metric| self.metrics.get(metric));
+        let sides = found.flat_map(|it| [it.a.value, it.b.value]);
+        sides.fold(0.0, f64::max)
+    }
+}
+
 impl Comparison {
+    /// The unit of a metric in the reports of this comparison.
+    #[must_use]
+    pub fn unit(&self, metric: Metric) -> Unit {
+        metric.unit().with_times(self.times)
+    }
+
+    /// Selects the unit of all latencies.
+    fn in_one_unit(mut self) -> Self {
+        let levels = self.rows.iter().map(Row::level_us);
+        self.times = Unit::of_times(levels.fold(0.0, f64::max));
+        for row in &mut self.rows {
+            row.times = self.times;
+            if let Some(verdict) = &mut row.verdict {
+                verdict.show_times_in(self.times);
+            }
+            if let Some(meaning) = &mut row.meaning {
+                meaning.times = self.times;
+            }
+        }
+        self
+    }
+
     /// Compares `b` with `a`. With `despite`, differences of load or machine do not withhold the verdict.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Every level is a complete recording with its own intervals. No figure is computed across levels. So a
 //! level that overwhelms a variant does not affect the other levels.
 
-use model::{Load, Metric};
+use model::{Load, Metric, Unit};
 use recording::{Recording, describe, digits};
 use serde::Serialize;
 
@@ -96,7 +96,20 @@ impl Curve {
             }
         }
         levels.sort_by(|one, other| one.amount().total_cmp(&other.amount()));
+        // One slow level makes all levels be shown in its unit, because a reader compares them.
+        let is_slow = |level: &LoadLevel| level.summary.unit(Metric::P50) == Unit::Milliseconds;
+        if levels.iter().any(is_slow) {
+            for level in &mut levels {
+                level.summary.show_times_in(Unit::Milliseconds);
+            }
+        }
         Ok(Curve { levels })
+    }
+
+    /// The unit of a metric in the reports of this curve.
+    #[must_use]
+    pub fn unit(&self, metric: Metric) -> Unit {
+        self.levels[0].summary.unit(metric)
     }
 
     /// The levels in ascending order of load.
@@ -158,7 +171,7 @@ impl Curve {
                     )
                 }
                 metric => {
-                    let shown = |value: f64| metric.unit().shown(value);
+                    let shown = |value: f64| self.unit(metric).shown(value);
                     (
                         shown(overhead.difference),
                         shown(overhead.difference_low?),

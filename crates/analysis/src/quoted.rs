@@ -46,10 +46,11 @@ impl FromStr for Form {
 pub fn quoted(summary: &Summary, variant: &str, metric: Metric, form: Form) -> Option<String> {
     let found = summary.variant(variant)?.metric(metric)?;
     let overhead = || found.overhead.as_ref();
+    let unit = summary.unit(metric);
     match form {
-        Form::Value => Some(figure(metric.unit(), found.value)),
-        Form::Size => Some(amount(metric.unit(), overhead()?.difference.abs())),
-        Form::Difference => overhead()?.in_words(metric),
+        Form::Value => Some(figure(unit, found.value)),
+        Form::Size => Some(amount(unit, overhead()?.difference.abs())),
+        Form::Difference => overhead()?.in_words(unit),
         Form::Ratio => {
             let overhead = overhead()?;
             let (low, high) = overhead.ratio_low.zip(overhead.ratio_high)?;
@@ -87,7 +88,7 @@ mod tests {
         let mean = of(Metric::Mean, Form::Difference).unwrap();
         let overhead = summary.variants[1].metric(Metric::Mean).unwrap();
         let overhead = overhead.overhead.as_ref().unwrap();
-        assert_eq!(Some(mean), overhead.in_words(Metric::Mean));
+        assert_eq!(Some(mean), overhead.in_words(summary.unit(Metric::Mean)));
         let fewer = of(Metric::Requests, Form::Percent).unwrap();
         assert!(
             fewer.starts_with("12") && fewer.contains(" % (1"),

@@ -34,6 +34,7 @@ mod sent;
 mod split;
 mod system;
 pub mod tail;
+pub(crate) mod times;
 mod verdict;
 mod why;
 
@@ -68,7 +69,7 @@ pub use why::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Metric, Order, Outcomes};
+use model::{Metric, Order, Outcomes, Unit};
 use recording::{
     Kind, METHOD_OF_FIGURES, NoiseFloor, Recording, Revisions, RoundRecord, describe, float,
 };
@@ -141,6 +142,9 @@ pub struct Summary {
     pub measurements_repeated: usize,
     /// The variant that other variants are compared with. The first one if there are several.
     pub baseline: String,
+    /// The unit of all latencies in a report.
+    #[serde(skip)]
+    pub(crate) times: Unit,
     /// Number of baselines. Each is compared with the variants that have the same factors.
     pub baselines: usize,
     /// The metric that decides the verdict. A closed loop is bound by the target, so the metric is requests
@@ -225,6 +229,9 @@ pub struct VariantSummary {
     pub bodies: BodiesSummary,
     /// Trusted figures of the variant. Empty if it has no trusted number.
     pub metrics: BTreeMap<Metric, MetricSummary>,
+    /// The unit of all latencies in a report, the same for all rows.
+    #[serde(skip)]
+    pub(crate) times: Unit,
     /// The levels that pages show for a compared variant: the baseline's level plus the difference. `metrics` has
     /// the levels over the variant's own rounds. Empty without a comparison.
     #[serde(skip)]
@@ -301,7 +308,8 @@ impl Summary {
             .map(|row| row.summarize(measured_baseline_of(row), &frame))
             .collect();
         levels::add_up(&mut variants);
-        Self {
+        let mut summary = Self {
+            times: times::of(&variants),
             method: recording.method,
             method_of_figures: METHOD_OF_FIGURES,
             title: title(recording),
@@ -340,7 +348,9 @@ impl Summary {
             // A recording contains no gates. `judged` adds them.
             gates: Vec::new(),
             allows_failures: false,
-        }
+        };
+        summary.show_times_in(summary.times);
+        summary
     }
 
     /// True if only few requests of a variant pay a cost that its typical latency does not show.

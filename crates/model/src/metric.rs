@@ -157,10 +157,13 @@ pub enum Direction {
     HigherIsBetter,
 }
 
+/// From this level on, a report shows its latencies in milliseconds.
+const MILLISECONDS_FROM_US: f64 = 1e4;
+
 /// Unit of a metric in recordings and reports. It also defines the units that users may write for an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Recorded in microseconds, shown in milliseconds.
+    /// Recorded in microseconds, shown in milliseconds unless the report has shorter times ([`Unit::of_times`]).
     Milliseconds,
     /// Recorded and shown in microseconds.
     Microseconds,
@@ -547,6 +550,25 @@ impl Unit {
             Self::Microseconds | Self::PerSecond | Self::MegabytesPerSecond | Self::PerRequest => {
                 value
             }
+        }
+    }
+
+    /// The unit of all latencies of one report, from its largest level in microseconds. A report has one unit, so
+    /// that its words, tables and pictures can be compared.
+    #[must_use]
+    pub fn of_times(level_us: f64) -> Self {
+        match level_us.abs() {
+            level if level >= MILLISECONDS_FROM_US => Self::Milliseconds,
+            _ => Self::Microseconds,
+        }
+    }
+
+    /// This unit, or `times` for a latency.
+    #[must_use]
+    pub fn with_times(self, times: Self) -> Self {
+        match self {
+            Self::Milliseconds => times,
+            other => other,
         }
     }
 

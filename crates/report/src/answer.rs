@@ -159,7 +159,9 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
 /// Sentence on a lab with factors: the effects instead of the costs of all combinations.
 fn of_factors(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]) -> String {
     let factors = summary.factors.as_ref();
-    let Some(words) = factors.and_then(|it| words::effects(it, summary.headline)) else {
+    let Some(words) =
+        factors.and_then(|it| words::effects(it, summary.headline, summary.unit(Metric::Mean)))
+    else {
         return of_several(recording, summary, rows);
     };
     let both = [
@@ -194,7 +196,7 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let estimates: Vec<String> = doubtful
         .iter()
         .filter_map(|(row, ..)| {
-            let words = words::estimate(row.estimate.as_ref()?)?;
+            let words = words::estimate(row)?;
             Some(match rows.len() {
                 1 => words,
                 _ => format!("{words} with `{}`", row.title()),
@@ -227,7 +229,7 @@ fn moved(row: &VariantSummary, metric: Metric, name: &str) -> Option<String> {
     let figure = row.metric(metric).filter(|figure| !figure.is_sparse)?;
     let overhead = figure.overhead.as_ref()?;
     let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-    let unit = metric.unit();
+    let unit = row.unit(metric);
     Some(match overhead.claim {
         ClaimName::Higher | ClaimName::Lower => {
             let sign = if overhead.difference < 0.0 { '-' } else { '+' };
@@ -332,7 +334,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
     let one = |(row, few): &(&VariantSummary, &FewPay)| {
         let overhead = row.metric(Metric::Mean)?.overhead.as_ref()?;
         let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-        let size = quantity::signed(Metric::Mean.unit(), overhead.difference, low, high);
+        let size = quantity::signed(row.unit(Metric::Mean), overhead.difference, low, high);
         let payers = words::payers(few);
         let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
         Some(format!("{size} with `{}`{payers}", row.title()))
@@ -371,7 +373,7 @@ fn sizes(
             let change = cell::change(row, metric).unwrap_or_default();
             return format!("{change} with `{name}`");
         }
-        let words = overhead.in_words(metric).unwrap_or_default();
+        let words = overhead.in_words(summary.unit(metric)).unwrap_or_default();
         let way = if overhead.difference < 0.0 {
             "less"
         } else {
@@ -390,7 +392,12 @@ fn sizes(
         .and_then(|it| it.metric(metric))
         // If there are several baselines, each has its own figure.
         .filter(|_| summary.baselines == 1)
-        .map(|figure| format!(" ({})", quantity::figure(metric.unit(), figure.value)));
+        .map(|figure| {
+            format!(
+                " ({})",
+                quantity::figure(summary.unit(metric), figure.value)
+            )
+        });
     let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());
     let at = at(recording);
     match metric {

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 
 use analysis::summary::{BodiesSummary, BodyNote, Summary, VariantSummary};
-use model::IDENTITY;
+use model::{IDENTITY, Metric};
 use recording::{describe, digits, float};
+
+use crate::cell;
 
 /// The title of the table of bodies.
 pub(crate) const TITLE: &str = "Bodies of responses";
@@ -142,6 +144,7 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
 
 /// The statuses of one variant, in words: `200: 90 % (50 % 1.2 ms), 429: 10 % (50 % 300 us)`.
 pub(crate) fn statuses(row: &VariantSummary) -> Option<String> {
+    let times = row.unit(Metric::Mean);
     let all: u64 = row.by_status.values().map(|seen| seen.responses).sum();
     let each: Vec<String> = row
         .by_status
@@ -151,8 +154,8 @@ pub(crate) fn statuses(row: &VariantSummary) -> Option<String> {
                 "{status}: {}, {} (50 % {}, 99 % {})",
                 describe::plural(seen.responses, "response"),
                 digits::percent(float(seen.responses) / float(all.max(1))),
-                digits::duration_ns(seen.latency_us_p50 * 1e3),
-                digits::duration_ns(seen.latency_us_p99 * 1e3),
+                cell::latency(Some(seen.latency_us_p50), times),
+                cell::latency(Some(seen.latency_us_p99), times),
             )
         })
         .collect();

@@ -19,12 +19,12 @@ pub(crate) fn nothing() -> String {
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
         let estimate =
-            estimated(row, metric).map(|figure| of(&adding_up(row, metric, figure), metric.unit()));
+            estimated(row, metric).map(|it| of(&adding_up(row, metric, it), row.unit(metric)));
         return estimate.map_or_else(|| NOTHING.to_owned(), doubtful);
     };
     let shown = match row.is_pooled(metric) {
-        true => single(row.level(metric), metric.unit()),
-        false => of(&adding_up(row, metric, summary), metric.unit()),
+        true => single(row.level(metric), row.unit(metric)),
+        false => of(&adding_up(row, metric, summary), row.unit(metric)),
     };
     not_below_the_one_before(row, metric, shown)
 }
@@ -96,7 +96,7 @@ pub(crate) fn level_with_error(
     metric: Metric,
     figure: &MetricSummary,
 ) -> String {
-    with_error(&adding_up(row, metric, figure), metric.unit())
+    with_error(&adding_up(row, metric, figure), row.unit(metric))
 }
 
 /// The overhead: `+0.22 ±0.03`. `None` for the baseline, and without a comparison.
@@ -104,19 +104,19 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
     let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
     let Some(summary) = trusted else {
         let figure = estimated(row, metric)?;
-        return difference_of(figure, metric.unit(), figure.value).map(doubtful);
+        return difference_of(figure, row.unit(metric), figure.value).map(doubtful);
     };
     if row.is_pooled(metric) {
         return pooled_difference(row, metric);
     }
-    difference_of(summary, metric.unit(), summary.value)
+    difference_of(summary, row.unit(metric), summary.value)
 }
 
 /// The overhead over the requests of all rounds together. `None` without an interval.
 fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let value = row.pooled_level(metric)?;
     let (difference, ends) = pooled(row, metric)?;
-    let scale = metric.unit().shown(value);
+    let scale = row.unit(metric).shown(value);
     Some(digits::estimate(difference, Some(ends), scale))
 }
 
@@ -125,7 +125,7 @@ fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
 pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64, f64))> {
     let pooled = row.pooled_difference(metric)?;
     let (low, high) = pooled.latency_us_low.zip(pooled.latency_us_high)?;
-    let shown = |us: f64| metric.unit().shown(us);
+    let shown = |us: f64| row.unit(metric).shown(us);
     Some((shown(pooled.latency_us), (shown(low), shown(high))))
 }
 
@@ -225,13 +225,23 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> Cell {
         _ => return cell,
     };
     // The share of the requests that pay the cost is in the sentence at the top.
-    let mean = row.few_pay.as_ref().map(words::mean);
+    let mean = row
+        .few_pay
+        .as_ref()
+        .map(|few| words::mean(few, row.unit(Metric::Mean)));
     let remark = mean.or_else(|| words::remark(row));
     Cell {
         brief: remark.map_or_else(|| word.to_owned(), |remark| format!("{word}; {remark}")),
         tone: cell.tone.or(Some(Tone::Heading)),
         ..cell
     }
+}
+
+/// A latency with its unit: `736 us`. A sign if there is none.
+pub(crate) fn latency(us: Option<f64>, times: Unit) -> String {
+    us.map_or_else(nothing, |_| {
+        format!("{} {}", single(us, times), times.sign())
+    })
 }
 
 /// A single number in the metric's unit, without an interval.
@@ -264,7 +274,7 @@ mod tests {
     fn a_wide_interval_does_not_make_a_figure_of_nothing() {
         let mut row = row();
         set(&mut row, Metric::P50, 300.0, 20_000.0);
-        assert_eq!(value(&row, Metric::P50), "0.3");
+        assert_eq!(value(&row, Metric::P50), "300");
         let figure = row.metric(Metric::P50).unwrap();
         assert_eq!(with_error(figure, Unit::Milliseconds), "0.3 ±20");
     }
@@ -287,10 +297,7 @@ mod tests {
         let figure = row.metrics.get_mut(&Metric::Typical).unwrap();
         figure.value += 30.0;
         let shown: f64 = value(&row, Metric::Typical).parse().unwrap();
-        assert!(
-            (shown - (of_baseline + difference) / 1e3).abs() < 0.001,
-            "{shown}"
-        );
+        assert!((shown - of_baseline - difference).abs() < 1.0, "{shown}");
     }
 
     #[test]
@@ -301,8 +308,8 @@ mod tests {
         }
         set(&mut row, Metric::P90, 634.0, 10.0);
         set(&mut row, Metric::P95, 640.0, 500.0);
-        assert_eq!(value(&row, Metric::P90), "0.634");
-        assert_eq!(value(&row, Metric::P95), "0.634", "0.6 would be less");
+        assert_eq!(value(&row, Metric::P90), "634");
+        assert_eq!(value(&row, Metric::P95), "634", "600 would be less");
         // Next to a tail over all requests, the maximum is over all requests, too.
         for metric in [Metric::P99, Metric::P999] {
             row.metrics.get_mut(&metric).unwrap().is_sparse = true;
@@ -310,7 +317,7 @@ mod tests {
         let pooled = row.distribution.as_mut().unwrap();
         (pooled.latency_us_p99, pooled.latency_us_max) = (98_600.0, 120_000.0);
         set(&mut row, Metric::Max, 98_200.0, 100.0);
-        assert_eq!(value(&row, Metric::P99), "98.6");
-        assert_eq!(value(&row, Metric::Max), "120");
+        assert_eq!(value(&row, Metric::P99), "98,600");
+        assert_eq!(value(&row, Metric::Max), "120,000");
     }
 }

@@ -135,7 +135,8 @@ fn table(summary: &Summary, most: usize) -> String {
         0 => String::new(),
         more => format!("\n\n{more} more in the report."),
     };
-    let table = printed_short(&tables::results::table(rows, &columns));
+    let times = summary.unit(Metric::Mean);
+    let table = printed_short(&tables::results::table(rows, &columns, times));
     table.trim_end().to_owned() + &more
 }
 

@@ -43,7 +43,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         add(title.trim_end(), body);
     }
     add(
-        tables::OVERHEADS,
+        &tables::title_of_overheads(comparison),
         &text::printed(&tables::overheads(comparison), width),
     );
     add(
@@ -95,7 +95,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         add(&markdown::escape(&title(row)), body.trim_start());
     }
     add(
-        tables::OVERHEADS,
+        &tables::title_of_overheads(comparison),
         &markdown::printed(&tables::overheads(comparison)),
     );
     add("Other differences", &markdown::list(&comparison.notes));

@@ -150,7 +150,7 @@ fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
     if metric == Metric::Requests {
         return Some(format!("{} requests/s", cell::change(row, metric)?));
     }
-    let words = overhead.in_words(metric)?;
+    let words = overhead.in_words(row.unit(metric))?;
     Some(match overhead.claim {
         ClaimName::Higher => format!("{words} slower"),
         ClaimName::Lower => format!("{words} faster"),

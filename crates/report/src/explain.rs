@@ -165,8 +165,12 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
 /// The mean of all requests of each variant, if more than a hundredth of them is in no latency.
 pub(crate) fn left_out(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
-    rows.filter_map(|row| row.left_out.as_ref()?.sentence(&row.name))
-        .collect()
+    rows.filter_map(|row| {
+        row.left_out
+            .as_ref()?
+            .sentence(&row.name, row.unit(Metric::Mean))
+    })
+    .collect()
 }
 
 /// The meaning of each verdict, one sentence per variant.
@@ -223,7 +227,7 @@ fn adjusted(summary: &Summary) -> Option<String> {
                 .median_of_rounds
                 .filter(|_| overhead.is_far_from_median())?;
             let sign = if median < 0.0 { '-' } else { '+' };
-            let size = quantity::figure(headline.unit(), median.abs());
+            let size = quantity::figure(summary.unit(headline), median.abs());
             Some(format!("{sign}{size} with `{}`", row.name))
         })
         .collect();

@@ -261,7 +261,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
 /// The sections on costs that only some recordings have.
 fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
     let mut all = vec![
-        steps(recording),
+        steps(recording, summary),
         Section::of(
             "capacity",
             "The highest rate sustained",
@@ -370,8 +370,8 @@ fn factors(summary: &Summary) -> Section {
         .lead("A bar is the estimate of an effect. The thin line is its interval.")
 }
 
-fn steps(recording: &Recording) -> Section {
-    let steps = models::steps::table(recording);
+fn steps(recording: &Recording, summary: &Summary) -> Section {
+    let steps = models::steps::table(recording, summary.unit(Metric::Mean));
     Section::of("steps", "Steps of the scenario", &steps).lead(
         "Each step over the requests of all rounds. A step that did not pass ends its scenario, \
          and the steps after it are skipped.",

@@ -20,7 +20,7 @@ pub fn interim(summary: &Summary, width: usize) -> Vec<String> {
         "so far, {rounds} round{}: {} in {} (no verdict before the end)",
         if rounds == 1 { "" } else { "s" },
         metric.label(),
-        metric.unit().sign(),
+        summary.unit(metric).sign(),
     );
     let rows = summary.variants.iter().map(|row| {
         let name: String = row.name.chars().take(longest).collect();
@@ -49,7 +49,7 @@ fn figures(summary: &Summary, row: &VariantSummary) -> [Cell; 3] {
     let Some(found) = row.metric(metric) else {
         return ["no number", "", ""].map(Cell::from);
     };
-    let unit = metric.unit();
+    let unit = summary.unit(metric);
     let difference = found.overhead.as_ref().map(|overhead| {
         let shown = cell::difference_of(found, unit, found.value).unwrap_or_default();
         match overhead.difference_low.zip(overhead.difference_high) {

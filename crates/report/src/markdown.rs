@@ -4,6 +4,7 @@
 //! figure. Side by side, the latency that decides comes first.
 
 use analysis::summary::Summary;
+use model::Metric;
 use recording::{Profile, Recording, describe};
 
 use crate::answer;
@@ -38,7 +39,8 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &printed(&tables::gates::table(&summary.gates)));
     let metrics = tables::results::on_page(summary);
-    let results = tables::results::table(&summary.variants, &metrics);
+    let times = summary.unit(Metric::Mean);
+    let results = tables::results::table(&summary.variants, &metrics, times);
     add("Results", &printed(&results));
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs));

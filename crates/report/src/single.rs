@@ -3,7 +3,7 @@
 mod pictures;
 
 use analysis::summary::{CheckState, Summary, VariantSummary};
-use model::micros;
+use model::{Metric, Unit, micros};
 use recording::{Recording, RoundRecord, describe, digits, float};
 
 use crate::explain;
@@ -47,6 +47,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     // Lines up to the checks have their text below the text of the first column.
     let begins_at = out.len();
     out += &gates(summary);
+    let times = summary.unit(Metric::Mean);
     let statistics = tables::statistics(row, summary);
     out += &format!(
         "\n{}",
@@ -56,13 +57,13 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         )
     );
     if let Some(distribution) = &row.distribution {
-        let percentiles = tables::percentiles(distribution);
+        let percentiles = tables::percentiles(distribution, times);
         let rows = aligned(&percentiles, &[LABEL, at(1, 12)]);
         out += &format!("  Latency distribution\n{rows}\n");
-        out += &pictures::histogram(&round.latency_ns_hdr.histogram(), width);
+        out += &pictures::histogram(&round.latency_ns_hdr.histogram(), times, width);
     }
     out += &pictures::rate(&round.windows, width);
-    out += &steps(round);
+    out += &steps(round, times);
     let facts = tables::facts(row, round, summary.is_open_loop);
     out += &aligned(&facts, &[LABEL, at(1, 0)]);
     let layout = out.split_off(begins_at);
@@ -97,8 +98,8 @@ fn gates(summary: &Summary) -> String {
 }
 
 /// The steps of a scenario. Empty for a rotation.
-fn steps(round: &RoundRecord) -> String {
-    let table = tables::steps(round);
+fn steps(round: &RoundRecord, times: Unit) -> String {
+    let table = tables::steps(round, times);
     if table.rows.is_empty() || round.iterations.is_none() {
         return String::new();
     }
@@ -144,15 +145,15 @@ mod tests {
 
           Statistics             Avg        Stdev          Max
           Requests/s         135,900        1,900      139,000   (stdev and max over 100 ms windows)
-          Latency             736 us       223 us      1.87 ms   (min 275 us)
+          Latency             736 us       223 us     1,870 us   (min 275 us)
           Latency distribution
                    50 %       708 us
                    75 %       865 us
-                   90 %      1.03 ms
-                   95 %      1.14 ms
-                   99 %      1.36 ms
-                 99.9 %      1.75 ms
-                99.99 %      1.87 ms
+                   90 %     1,030 us
+                   95 %     1,140 us
+                   99 %     1,360 us
+                 99.9 %     1,750 us
+                99.99 %     1,870 us
 
           Requests by latency
               <= 350 us █                                                 900
@@ -160,9 +161,9 @@ mod tests {
               <= 565 us ███████████████████████                        16,850
               <= 718 us ████████████████████████████████████████       29,000
               <= 913 us ███████████████████████████████████████        28,300
-             <= 1.16 ms █████████████████████                          14,950
-             <= 1.47 ms █████                                           3,950
-             <= 1.87 ms █                                                 700
+            <= 1,160 us █████████████████████                          14,950
+            <= 1,470 us █████                                           3,950
+            <= 1,870 us █                                                 700
 
                    Rate ███████   133,000 to 139,000/s, from 0 s to 700 ms
 
@@ -183,15 +184,15 @@ mod tests {
 
           Statistics             Avg        Stdev          Max
           Requests/s           4,000         39.5        4,110   (stdev and max over 100 ms windows)
-          Latency             744 us       224 us      2.20 ms   (min 246 us)
+          Latency             744 us       224 us     2,200 us   (min 246 us)
           Latency distribution
                    50 %       717 us
                    75 %       865 us
-                   90 %      1.03 ms
-                   95 %      1.14 ms
-                   99 %      1.44 ms
-                 99.9 %      1.86 ms
-                99.99 %      2.20 ms
+                   90 %     1,030 us
+                   95 %     1,140 us
+                   99 %     1,440 us
+                 99.9 %     1,860 us
+                99.99 %     2,200 us
 
           Requests by latency
               <= 323 us ▏                                                 350
@@ -199,9 +200,9 @@ mod tests {
               <= 559 us █████████████████████                          17,400
               <= 735 us ████████████████████████████████████████       32,400
               <= 967 us ███████████████████████████████████████        31,500
-             <= 1.27 ms ███████████████                                12,550
-             <= 1.67 ms ███                                             2,200
-             <= 2.20 ms ▏                                                 250
+            <= 1,270 us ███████████████                                12,550
+            <= 1,670 us ███                                             2,200
+            <= 2,200 us ▏                                                 250
 
                    Rate ███████████████████████████████████   3,980 to 4,020/s, from 0 s to 24.5 s
 
@@ -210,7 +211,7 @@ mod tests {
           Connections   100 opened, in 59.8 us (median)
           Bodies        30 bytes a response, plain
           Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due, part of the latency)
-          Service time  50 % 717 us, 99 % 1.44 ms (from the actual send)
+          Service time  50 % 717 us, 99 % 1,440 us (from the actual send)
           Generator     175 us CPU a request, busy 70 % of 1 thread, real-time
           Time          25.0 s
         ");
@@ -252,15 +253,15 @@ mod tests {
 
           Statistics             Avg        Stdev          Max
           Requests/s         135,800        1,900      139,000   (stdev and max over 100 ms windows)
-          Latency             736 us       223 us      1.87 ms   (min 275 us)
+          Latency             736 us       223 us     1,870 us   (min 275 us)
           Latency distribution
                    50 %       708 us
                    75 %       865 us
-                   90 %      1.03 ms
-                   95 %      1.14 ms
-                   99 %      1.36 ms
-                 99.9 %      1.75 ms
-                99.99 %      1.87 ms
+                   90 %     1,030 us
+                   95 %     1,140 us
+                   99 %     1,360 us
+                 99.9 %     1,750 us
+                99.99 %     1,870 us
 
           Requests by latency
               <= 350 us █                                                 900
@@ -268,9 +269,9 @@ mod tests {
               <= 565 us ███████████████████████                        16,850
               <= 718 us ████████████████████████████████████████       29,000
               <= 913 us ███████████████████████████████████████        28,300
-             <= 1.16 ms █████████████████████                          14,950
-             <= 1.47 ms █████                                           3,950
-             <= 1.87 ms █                                                 700
+            <= 1,160 us █████████████████████                          14,950
+            <= 1,470 us █████                                           3,950
+            <= 1,870 us █                                                 700
 
                    Rate ███████   133,000 to 139,000/s, from 0 s to 700 ms
 

@@ -104,7 +104,7 @@ mod tests {
     fn a_step_is_pooled_over_the_rounds_of_its_variant() {
         let recording = recording();
         let rounds = recording.rounds_of("b").count();
-        let rows = tables::steps::table(&recording).rows;
+        let rows = tables::steps::table(&recording, model::Unit::Milliseconds).rows;
         let cell = |row: usize, column: usize| rows[row][column].whole();
         let names: Vec<_> = (0..rows.len())
             .map(|row| (cell(row, 0), cell(row, 1)))

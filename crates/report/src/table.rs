@@ -56,14 +56,16 @@ impl Column {
         }
     }
 
-    /// The column of a metric.
-    pub(crate) fn of(metric: Metric) -> Self {
+    /// The column of a metric. `times` is the unit of the latencies of the report.
+    pub(crate) fn of(metric: Metric, times: Unit) -> Self {
         match metric {
             Metric::Cpu => Self::figure("CPU", "us/request").short("CPU\nus/req"),
             Metric::GeneratorCpu => Self::figure("generator CPU", "us/request"),
             Metric::Memory => Self::figure("peak memory", "MiB").short("memory\nMiB"),
             Metric::Throughput => Self::figure("throughput", "MB/s").short("MB/s"),
-            latency if latency.unit() == Unit::Milliseconds => Self::figure(latency.label(), "ms"),
+            latency if latency.unit() == Unit::Milliseconds => {
+                Self::figure(latency.label(), times.sign())
+            }
             other => Self::figure(other.label(), ""),
         }
     }

@@ -25,6 +25,7 @@ pub(crate) mod traffic;
 pub(crate) mod why;
 
 use analysis::summary::Summary;
+use model::Metric;
 use recording::Recording;
 
 use crate::table::Table;
@@ -44,7 +45,10 @@ pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static s
     [
         (distributions::TITLE, distributions::table(summary)),
         (searches::TITLE, searches::table(summary)),
-        (crate::step::TITLE, steps::table(recording)),
+        (
+            crate::step::TITLE,
+            steps::table(recording, summary.unit(Metric::Mean)),
+        ),
         (traffic::TITLE, traffic::table(summary)),
         (systems::TITLE, systems::table(summary)),
         (breakdown::TITLE, breakdown::table(summary)),

@@ -36,7 +36,8 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         }
     };
     let metrics = tables::results::on_terminal(summary);
-    let results = tables::results::table(&summary.variants, &metrics);
+    let times = summary.unit(Metric::Mean);
+    let results = tables::results::table(&summary.variants, &metrics, times);
     add("", &printed(&results, width));
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs, width));

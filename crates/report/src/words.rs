@@ -11,7 +11,7 @@ mod verdict;
 
 use analysis::compare::{NoNumber, NoVerdict, Row};
 use analysis::summary::quantity;
-use analysis::summary::{Estimate, Remark, VariantSummary, Verdict};
+use analysis::summary::{Remark, VariantSummary, Verdict};
 use model::Metric;
 
 pub(crate) use causes::{cause, remedy_for};
@@ -55,9 +55,12 @@ pub(crate) fn remark(row: &VariantSummary) -> Option<String> {
     match row.remark? {
         Remark::BelowNoiseFloor => Some("below the noise floor".to_owned()),
         Remark::MeanBelowNoiseFloor => Some("its mean latency is below the noise floor".to_owned()),
-        Remark::FewPay => row.few_pay.as_ref().map(few::words),
+        Remark::FewPay => {
+            let few_pay = row.few_pay.as_ref();
+            few_pay.map(|it| few::words(it, row.unit(Metric::Mean)))
+        }
         Remark::Estimate => {
-            let words = estimate(row.estimate.as_ref()?)?;
+            let words = estimate(row)?;
             Some(format!("~{words}, not trusted"))
         }
     }
@@ -72,7 +75,8 @@ fn remarked(verdict: String, remark: Option<String>) -> String {
 
 /// The difference of an estimate that would decide the verdict: `+90 us (60 to 110)`. `None` for a baseline,
 /// and with too few rounds for an interval.
-pub(crate) fn estimate(estimate: &Estimate) -> Option<String> {
+pub(crate) fn estimate(row: &VariantSummary) -> Option<String> {
+    let estimate = row.estimate.as_ref()?;
     let headline = estimate.headline;
     let figure = estimate.metrics.get(&headline)?;
     let overhead = figure.overhead.as_ref()?;
@@ -84,8 +88,12 @@ pub(crate) fn estimate(estimate: &Estimate) -> Option<String> {
         }
         _ => {
             let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-            let unit = headline.unit();
-            Some(quantity::signed(unit, overhead.difference, low, high))
+            Some(quantity::signed(
+                row.unit(headline),
+                overhead.difference,
+                low,
+                high,
+            ))
         }
     }
 }

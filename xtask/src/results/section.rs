@@ -61,9 +61,7 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
     out += &head("Type", &titles);
     for row in &rows {
         let requests = counts.then(|| rate(&row["metrics"][REQUESTS]));
-        let times = columns
-            .iter()
-            .map(|(_, metric)| figure(&row["metrics"][metric]));
+        let times = columns.iter().map(|(_, metric)| figure(&rows, row, metric));
         out += &line(row, &requests.into_iter().chain(times).collect::<Vec<_>>());
     }
     let confidence = summary["confidence_each"].as_f64().unwrap_or_default() * 100.0;
@@ -165,15 +163,29 @@ fn line(row: &Value, cells: &[String]) -> String {
 }
 
 /// A latency with its difference, in milliseconds, such as `0.69<br>(+0.21)`.
-fn figure(metric: &Value) -> String {
-    let Some(value) = metric["value"].as_f64() else {
+fn figure(rows: &[&Value], row: &Value, metric: &str) -> String {
+    let Some(value) = level(rows, row, metric, rows.len()) else {
         return "–".to_owned();
     };
     let value = format!("{:.2}", value / 1e3);
-    match metric["overhead"]["difference"].as_f64() {
+    match row["metrics"][metric]["overhead"]["difference"].as_f64() {
         Some(difference) => format!("{value}<br>({:+.2})", difference / 1e3),
         None => value,
     }
+}
+
+/// The level that a reader gets by adding the baseline's level and the difference, like in the report. `steps`
+/// limits the length of a chain of baselines.
+fn level(rows: &[&Value], row: &Value, metric: &str, steps: usize) -> Option<f64> {
+    let own = &row["metrics"][metric];
+    let sum = || {
+        let difference = own["overhead"]["difference"].as_f64()?;
+        let mut others = rows.iter().filter(|other| other["name"] != row["name"]);
+        let baseline = others.find(|other| other["name"] == row["baseline"])?;
+        Some(level(rows, baseline, metric, steps.checked_sub(1)?)? + difference)
+    };
+    let sum = sum().filter(|sum| *sum > 0.0);
+    sum.or_else(|| own["value"].as_f64())
 }
 
 /// A difference with its interval, such as `+0.212 (+0.190 to +0.240)`.
@@ -297,7 +309,7 @@ mod tests {
     fn a_section_has_the_table_of_the_seed_then_intervals_then_circumstances() {
         let metric = |value: f64| json!({"value": value});
         let compared = json!({
-            "value": 900.0,
+            "value": 917.0,
             "overhead": {"difference": 220.0, "difference_low": 190.0, "difference_high": 251.0},
         });
         let stolen = json!({"name": "steal", "state": "weak", "text": "stolen"});
@@ -309,7 +321,7 @@ mod tests {
                 "rounds_measured": 12, "headline": "latency_us_mean",
                 "variants": [
                     {"name": "baseline", "is_baseline": true, "metrics": {"latency_us_mean": metric(680.0)}, "checks": [stolen]},
-                    {"name": "go", "metrics": {"latency_us_mean": compared}, "verdict_text": "0.22 ms slower",
+                    {"name": "go", "baseline": "baseline", "metrics": {"latency_us_mean": compared}, "verdict_text": "0.22 ms slower",
                      "checks": [{"name": "lateness", "state": "weak", "text": "late"}, stolen]},
                     {"name": "java", "metrics": {}, "verdict_text": "NOT RUN: not installed", "checks": [stolen]},
                     {"name": "python", "metrics": {}, "verdict_text": "NOT RUN: not installed", "checks": [stolen]},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Metric;
+use model::{Metric, Unit};
 use recording::Recording;
 use stats::{Overhead, paired, unpaired};
 
@@ -71,7 +71,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         // one run.
         round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
     };
-    Ok(Comparison {
+    let comparison = Comparison {
         format: "weighbridge-comparison",
         a: origin(a),
         b: origin(b),
@@ -85,8 +85,10 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
             .iter()
             .map(|(of_a, of_b)| frame.row(of_a, of_b))
             .collect(),
+        times: Unit::Microseconds,
         gates: Vec::new(),
-    })
+    };
+    Ok(comparison.in_one_unit())
 }
 
 fn itself(operand: &Operand) -> CompareError {
@@ -316,6 +318,7 @@ impl Frame {
                 .as_ref()
                 .ok()
                 .and_then(|_| self.meaning(of_a, &metrics)),
+            times: Unit::Microseconds,
             no_verdict: found.as_ref().err().copied(),
             verdict: found.ok(),
             metrics,

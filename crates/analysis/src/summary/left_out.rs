@@ -3,7 +3,7 @@
 //! The machine, the generator or a neighbor disturbed them, so they do not represent the variant. If they
 //! were left out because they were slow, a reader must see it. The mean over all requests shows that.
 
-use model::Metric;
+use model::Unit;
 use recording::{RoundRecord, digits, float};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,8 +61,8 @@ impl LeftOutSummary {
     /// Sentence on the mean: `` `a`: 27 % of the requests are in no latency (mean 206 us). The mean of all
     /// requests is 107 us, and the mean of the counted requests is 69.0 us ``. `None` if at most a hundredth
     /// was left out.
-    pub fn sentence(&self, variant: &str) -> Option<String> {
-        let us = |value: f64| quantity::figure(Metric::Mean.unit(), value);
+    pub fn sentence(&self, variant: &str, times: Unit) -> Option<String> {
+        let us = |value: f64| quantity::figure(times, value);
         (self.share > WORTH_A_LINE).then(|| {
             format!(
                 "`{variant}`: {} of the requests are in no latency (mean {}). The mean of all \

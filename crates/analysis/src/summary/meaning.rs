@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Metric;
+use model::{Metric, Unit};
 use recording::float;
 use serde::Serialize;
 
@@ -24,6 +24,9 @@ pub struct Meaning {
     pub size: SizeShown,
     /// A difference that the headline metric does not show. Absent if there is none.
     pub aside: Option<Aside>,
+    /// The unit of the latencies of the report.
+    #[serde(skip)]
+    pub times: Unit,
 }
 
 /// The other side of a comparison.
@@ -119,6 +122,7 @@ impl Meaning {
             of_baseline: compared.of_baseline,
             size,
             aside,
+            times: Unit::of_times(compared.of_baseline),
         })
     }
 }
@@ -143,14 +147,14 @@ fn overhead_of<'a>(compared: &Compared<'a>, metric: Metric) -> Option<&'a Overhe
 
 impl OverheadSummary {
     /// The size of the overhead without its sign: `80 us (75 to 88)`. `None` with too few rounds.
-    pub fn in_words(&self, metric: Metric) -> Option<String> {
+    pub fn in_words(&self, unit: Unit) -> Option<String> {
         let (low, high) = self.difference_low.zip(self.difference_high)?;
-        Some(with_ends(metric.unit(), self.difference, low, high))
+        Some(with_ends(unit, self.difference, low, high))
     }
 
     /// The smallest difference that four of five runs like this one would show: `7.0 us`.
-    pub fn detectable_in_words(&self, metric: Metric) -> Option<String> {
-        Some(amount(metric.unit(), self.detectable?))
+    pub fn detectable_in_words(&self, unit: Unit) -> Option<String> {
+        Some(amount(unit, self.detectable?))
     }
 }
 

@@ -5,19 +5,13 @@ use recording::digits;
 
 /// A size without its sign, because the words around it contain the direction: `80 us (75 to 88)`.
 pub fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
-    with_ends_beside(unit, [value, low, high], 0.0)
-}
-
-/// Like [`with_ends`], in a unit that also fits another quantity of the same sentence.
-pub fn with_ends_beside(unit: Unit, [value, low, high]: [f64; 3], other: f64) -> String {
     let (low, high) = if value < 0.0 {
         (-high, -low)
     } else {
         (low, high)
     };
     let value = value.abs();
-    // The larger end selects the unit, so that the same unit fits all three numbers.
-    let (scale, sign) = scale(unit, value.max(high.abs()).max(other.abs()));
+    let (scale, sign) = scale(unit);
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;
     let value = digits::value(value / scale, Some(half));
@@ -27,7 +21,7 @@ pub fn with_ends_beside(unit: Unit, [value, low, high]: [f64; 3], other: f64) ->
 /// A difference with its sign, because no word contains the direction: `+80 us (75 to 88)`,
 /// `-3 us (-8 to +2)`.
 pub fn signed(unit: Unit, value: f64, low: f64, high: f64) -> String {
-    let (scale, sign) = scale(unit, low.abs().max(high.abs()));
+    let (scale, sign) = scale(unit);
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;
     let size = digits::value(value.abs() / scale, Some(half));
@@ -39,7 +33,7 @@ pub fn signed(unit: Unit, value: f64, low: f64, high: f64) -> String {
 
 /// An amount with its unit: `80 us`, `1.2 ms`, `8,180 requests`
 pub fn amount(unit: Unit, value: f64) -> String {
-    let (scale, sign) = scale(unit, value);
+    let (scale, sign) = scale(unit);
     // A size without an interval has two digits, as in speech.
     let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
     format!("{shown}{sign}")
@@ -47,22 +41,15 @@ pub fn amount(unit: Unit, value: f64) -> String {
 
 /// A figure of one row in the form of the table, with three digits: `105 us`.
 pub fn figure(unit: Unit, value: f64) -> String {
-    let (scale, sign) = scale(unit, value);
+    let (scale, sign) = scale(unit);
     format!("{}{sign}", digits::value(value / scale, None))
 }
 
-/// From this value on, times are in milliseconds.
-const MILLISECONDS_FROM_US: f64 = 1e4;
-
 /// Returns the divisor of a value in the unit of the recording, and the sign after it.
-fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
+fn scale(unit: Unit) -> (f64, &'static str) {
     match unit {
-        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e6 => (1e6, " s"),
-        // A report has many values around 1 ms. Two units next to each other would be hard to compare.
-        Unit::Milliseconds | Unit::Microseconds if value.abs() >= MILLISECONDS_FROM_US => {
-            (1e3, " ms")
-        }
-        Unit::Milliseconds | Unit::Microseconds => (1.0, " us"),
+        Unit::Milliseconds => (1e3, " ms"),
+        Unit::Microseconds => (1.0, " us"),
         Unit::Mebibytes => (1024.0 * 1024.0, " MiB"),
         _ => (1.0, " requests"),
     }

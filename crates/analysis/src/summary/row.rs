@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{InvalidKind, Metric, Outcomes};
+use model::{InvalidKind, Metric, Outcomes, Unit};
 use recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 
 use super::blocks;
@@ -367,6 +367,7 @@ impl<'a> Row<'a> {
             bodies: self.bodies(baseline),
             metrics,
             levels: BTreeMap::new(),
+            times: Unit::Microseconds,
             systems: if is_shown {
                 self.figures.systems(self.variant)
             } else {

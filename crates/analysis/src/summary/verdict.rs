@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{InvalidKind, Metric, Outcomes};
+use model::{InvalidKind, Metric, Outcomes, Unit};
 use recording::{Kind, RoundRecord, VariantRecord, VariantStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -75,6 +75,9 @@ pub enum Margin {
     Amount {
         /// The metric.
         metric: Metric,
+        /// The unit in which a report shows it.
+        #[serde(skip)]
+        unit: Unit,
         /// The end of the interval that is nearer to 0.
         from: f64,
         /// The other end.
@@ -165,6 +168,16 @@ impl Verdict {
         }
     }
 
+    /// Sets the unit of a latency.
+    pub(crate) fn show_times_in(&mut self, times: Unit) {
+        let (Self::Slower { by } | Self::Faster { by }) = self else {
+            return;
+        };
+        if let Some(Margin::Amount { metric, unit, .. }) = by {
+            *unit = metric.unit().with_times(times);
+        }
+    }
+
     /// True if the variant has no trusted number.
     pub fn is_invalid(&self) -> bool {
         matches!(self, Self::Invalid { .. } | Self::Withheld { .. })
@@ -218,6 +231,7 @@ fn amount(headline: Metric, overhead: &OverheadSummary) -> Option<Margin> {
     };
     Some(Margin::Amount {
         metric: headline,
+        unit: headline.unit(),
         from,
         to,
     })

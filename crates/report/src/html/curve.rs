@@ -231,7 +231,7 @@ fn legend(lines: &[(usize, &str, Vec<Point>)]) -> String {
 fn unit(curve: &Curve) -> &'static str {
     match curve.metric() {
         Metric::Requests => "% of requests/s",
-        metric => metric.unit().sign(),
+        metric => curve.unit(metric).sign(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::summary::{Summary, complete_rounds};
+use model::Unit;
 use recording::{Recording, float};
 use stats::Histogram;
 
@@ -33,8 +34,8 @@ fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {
     (!all.is_empty()).then_some(all)
 }
 
-/// The latency in ms at each share, in one pass. `shares` must rise.
-pub(super) fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
+/// The latency at each share in this unit, in one pass. `shares` must rise.
+pub(super) fn quantiles(histogram: &Histogram, shares: &[f64], unit: Unit) -> Vec<(f64, f64)> {
     let total = float(histogram.len());
     let mut buckets = histogram.recorded();
     // The caller ensures that the histogram is not empty, so these zeros are never drawn.
@@ -52,7 +53,7 @@ pub(super) fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)
             seen += count;
         }
         // The bucket's upper edge may exceed the longest latency, but the curve must not.
-        points.push((*share, float(edge_ns.min(longest)) / 1e6));
+        points.push((*share, unit.shown(float(edge_ns.min(longest)) / 1e3)));
     }
     points
 }

@@ -2,6 +2,7 @@
 //! the lines is the difference of the means of these requests.
 
 use analysis::summary::{ClaimName, Summary, VariantSummary};
+use model::{Metric, Unit};
 use recording::digits;
 use stats::Histogram;
 
@@ -17,7 +18,7 @@ const STEPS: u32 = 48;
 /// The shares with figures under the pointer.
 const TOLD: [(f64, &str); 4] = [(0.25, "p25"), (0.5, "p50"), (0.75, "p75"), (0.9, "p90")];
 
-/// Share of the requests, and latency in ms.
+/// Share of the requests, and latency in the unit of the report.
 type Place = (f64, f64);
 
 /// A picture for each compared variant. The largest differences come first.
@@ -29,13 +30,22 @@ pub(super) fn distributions(summary: &Summary, all: &PooledLatencies<'_>) -> Vec
 fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -> Option<String> {
     let against = &row.baseline;
     let (base, own) = (all.get(against.as_str())?, all.get(row.name.as_str())?);
+    let unit = summary.unit(Metric::Mean);
     let shares: Vec<f64> = (0..=STEPS)
         .map(|step| TO * f64::from(step) / f64::from(STEPS))
         .collect();
-    let (base_line, own_line) = (quantiles(base, &shares), quantiles(own, &shares));
+    let (base_line, own_line) = (
+        quantiles(base, &shares, unit),
+        quantiles(own, &shares, unit),
+    );
     let scale = scale(&base_line, &own_line)?;
-    let x = |ms: f64| scale.percent(ms);
-    let drawn = |line: &[Place]| path(line.iter().map(|(share, ms)| (x(*ms), share * 100.0)));
+    let x = |latency: f64| scale.percent(latency);
+    let drawn = |line: &[Place]| {
+        path(
+            line.iter()
+                .map(|(share, latency)| (x(*latency), share * 100.0)),
+        )
+    };
     let mut body = format!(
         "{STRETCHED}{}",
         areas(&base_line, &own_line, scale, row, summary)
@@ -46,21 +56,21 @@ fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -
         drawn(&own_line)
     );
     let mut words = Vec::new();
-    for told in told(base, own, against) {
+    for told in told([base, own], against, unit) {
         let y = 100.0 - told.share * 100.0;
         body += &format!(
             "<g class=\"quantile\"><title>{}</title>\
              <line x1=\"{:.2}%\" x2=\"{:.2}%\" y1=\"{y}%\" y2=\"{y}%\"/>\
              <circle cx=\"{:.2}%\" cy=\"{y}%\" r=\"3.5\"/></g>\n",
             escape(&told.text),
-            x(told.base_ms),
-            x(told.own_ms),
-            x(told.own_ms)
+            x(told.base),
+            x(told.own),
+            x(told.own)
         );
         words.push(told.text);
     }
     let ticks = scale.ticks(5.0).into_iter();
-    let across = ticks.map(|(ms, label)| tick(x(ms), label));
+    let across = ticks.map(|(latency, label)| tick(x(latency), label));
     let up = [0, 25, 50, 75, 95].map(|share| tick(f64::from(share), format!("{share} %")));
     let frame = Frame {
         title: &format!(
@@ -81,7 +91,7 @@ fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -
     Some(figure(
         &caption,
         "requests within the latency",
-        "latency, ms",
+        &format!("latency, {}", unit.sign()),
         &picture,
     ))
 }
@@ -89,25 +99,26 @@ fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -
 /// A quantile of both sides, with its figures in words.
 struct Quantile {
     share: f64,
-    base_ms: f64,
-    own_ms: f64,
+    base: f64,
+    own: f64,
     text: String,
 }
 
 /// The quantiles with figures under the pointer. `against` is the name of the baseline.
-fn told(base: &Histogram, own: &Histogram, against: &str) -> Vec<Quantile> {
+fn told(sides: [&Histogram; 2], against: &str, unit: Unit) -> Vec<Quantile> {
     let shares = TOLD.map(|(share, _)| share);
-    let [base, own] = [base, own].map(|all| quantiles(all, &shares));
+    let [base, own] = sides.map(|all| quantiles(all, &shares, unit));
+    let sign = unit.sign();
     let each = base.into_iter().zip(own).zip(TOLD);
-    let quantile = |(((share, base_ms), (_, own_ms)), (_, label)): ((_, _), (_, &str))| Quantile {
+    let quantile = |(((share, base), (_, own)), (_, label)): ((_, _), (_, &str))| Quantile {
         share,
-        base_ms,
-        own_ms,
+        base,
+        own,
         text: format!(
-            "{label}: {} ms, {against} {} ms, {} ms",
-            digits::value(own_ms, None),
-            digits::value(base_ms, None),
-            digits::difference(own_ms - base_ms, None, own_ms)
+            "{label}: {} {sign}, {against} {} {sign}, {} {sign}",
+            digits::value(own, None),
+            digits::value(base, None),
+            digits::difference(own - base, None, own)
         ),
     };
     each.map(quantile).collect()
@@ -123,7 +134,7 @@ fn tick(percent: f64, label: String) -> Tick {
 
 /// The scale of both lines. It begins at zero unless both are far from it. `None` if all latencies are 0.
 fn scale(base: &[Place], own: &[Place]) -> Option<Scale> {
-    let all = || base.iter().chain(own).map(|(_, ms)| *ms);
+    let all = || base.iter().chain(own).map(|(_, latency)| *latency);
     let (low, high) = (all().fold(f64::MAX, f64::min), all().fold(0.0, f64::max));
     let from = match low < high * 0.4 {
         true => 0.0,
@@ -154,7 +165,7 @@ fn areas(
             (Some(true), false) => "better",
             _ => "same",
         };
-        let place = |(share, ms): &Place| (scale.percent(*ms), share * 100.0);
+        let place = |(share, latency): &Place| (scale.percent(*latency), share * 100.0);
         let there = part.iter().map(|[base, _]| place(base));
         let back = part.iter().rev().map(|[_, own]| place(own));
         format!(

@@ -3,7 +3,7 @@
 //! Every number of the picture is also next to it as text.
 
 use analysis::summary::{EffectSummary, FactorsSummary, Summary};
-use model::Metric;
+use model::{Metric, Unit};
 
 use super::forest::class;
 use super::panels;
@@ -18,24 +18,23 @@ pub(super) fn effects(summary: &Summary) -> String {
     let metrics = [summary.headline, Metric::Cpu, Metric::Memory];
     let figures: String = metrics
         .into_iter()
-        .filter_map(|metric| picture(factors, metric))
+        .filter_map(|metric| picture(factors, metric, summary.unit(metric)))
         .collect();
     panels(&figures)
 }
 
 /// The picture for one metric. `None` without a figure.
-fn picture(factors: &FactorsSummary, metric: Metric) -> Option<String> {
+fn picture(factors: &FactorsSummary, metric: Metric, unit: Unit) -> Option<String> {
     let effects = factors.effects.iter();
-    let effects = effects.filter_map(|it| bar(it, metric, name(it, factors)));
+    let effects = effects.filter_map(|it| bar(it, metric, unit, name(it, factors)));
     let alone = factors.alone.iter();
-    let alone = alone.filter_map(|it| bar(it, metric, alone_name(it)));
+    let alone = alone.filter_map(|it| bar(it, metric, unit, alone_name(it)));
     let bars: Vec<Bar> = effects.chain(alone).collect();
-    (!bars.is_empty()).then(|| drawn(metric, &bars))
+    (!bars.is_empty()).then(|| drawn(metric, unit, &bars))
 }
 
-fn bar(effect: &EffectSummary, metric: Metric, name: String) -> Option<Bar> {
+fn bar(effect: &EffectSummary, metric: Metric, unit: Unit, name: String) -> Option<Bar> {
     let figure = effect.metrics.get(&metric)?;
-    let unit = metric.unit();
     let value = unit.shown(figure.value);
     let ends = figure.low.zip(figure.high);
     let ends = ends.map_or((value, value), |(low, high)| {
@@ -47,6 +46,6 @@ fn bar(effect: &EffectSummary, metric: Metric, name: String) -> Option<Bar> {
         to: value,
         ends,
         class: class(metric, figure.claim),
-        figure: format!("{} {}", text(figure, metric), unit.sign()),
+        figure: format!("{} {}", text(figure, unit), unit.sign()),
     })
 }

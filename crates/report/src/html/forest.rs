@@ -4,7 +4,7 @@
 //! page lose no information.
 
 use analysis::summary::{ClaimName, MetricSummary, Summary, VariantSummary};
-use model::Metric;
+use model::{Metric, Unit};
 
 use super::escape::escape;
 use super::markup::{class_of, prose};
@@ -31,10 +31,10 @@ pub(super) fn answer(summary: &Summary) -> String {
             prose(&words::verdict_text(row))
         );
         let value = row.metric(metric).map(|figure| {
-            let value = cell::with_error(figure, metric.unit());
+            let value = cell::with_error(figure, row.unit(metric));
             format!(
                 "<span class=\"quiet\">{value} {}</span>",
-                metric.unit().sign()
+                row.unit(metric).sign()
             )
         });
         let name = format!(
@@ -80,7 +80,7 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
         .collect();
     Some(format!(
         "<figure>\n<figcaption>difference in {}</figcaption>\n{}</figure>\n",
-        escape(&title(metric)),
+        escape(&title(metric, forest.unit)),
         forest.frame("panel", &rows)
     ))
 }
@@ -100,7 +100,7 @@ fn figure(row: &VariantSummary, metric: Metric) -> Option<String> {
         return cell::change(row, metric);
     }
     let difference = cell::difference(row, metric)?;
-    Some(format!("{difference} {}", metric.unit().sign()))
+    Some(format!("{difference} {}", row.unit(metric).sign()))
 }
 
 /// The mean next to the typical latency, on the same scale.
@@ -135,7 +135,7 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
         });
     }
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let unit = metric.unit();
+    let unit = row.unit(metric);
     let (estimate, ends) = if is_share(metric) {
         let (low, high) = overhead.ratio_low.zip(overhead.ratio_high)?;
         (percent(overhead.ratio?), (percent(low), percent(high)))
@@ -154,10 +154,10 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
 }
 
 /// The metric with its unit, unless its label contains the unit.
-pub(super) fn title(metric: Metric) -> String {
-    let (label, sign) = (metric.label(), metric.unit().sign());
+pub(super) fn title(metric: Metric, unit: Unit) -> String {
+    let label = metric.label();
     match metric.unit() {
-        model::Unit::Milliseconds => format!("{label} latency, {sign}"),
+        Unit::Milliseconds => format!("{label} latency, {}", unit.sign()),
         _ => label.to_owned(),
     }
 }
@@ -165,6 +165,7 @@ pub(super) fn title(metric: Metric) -> String {
 /// Rows that share a scale.
 struct Forest {
     metric: Metric,
+    unit: Unit,
     /// `None` if no row has an interval.
     scale: Option<Scale>,
     ticks: Vec<(f64, String)>,
@@ -194,6 +195,7 @@ impl Forest {
         let scale = has_width.then(|| Scale::around_zero(ends.into_iter()));
         Self {
             metric,
+            unit: summary.unit(metric),
             ticks: scale.map_or_else(Vec::new, |scale| scale.ticks(ticks)),
             scale,
         }
@@ -260,7 +262,7 @@ impl Forest {
     fn axis(&self) -> String {
         match is_share(self.metric) {
             true => "change in requests/s".to_owned(),
-            false => format!("difference, {}", self.metric.unit().sign()),
+            false => format!("difference, {}", self.unit.sign()),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn pairs(summary: &Summary) -> Vec<String> {
 
 /// The figures of the pictures as sentences, for readers without a pointer.
 pub(super) fn figures(summary: &Summary) -> Vec<String> {
-    let unit = summary.headline.unit();
+    let unit = summary.unit(summary.headline);
     let rows = super::by_size(summary).into_iter();
     let rows = rows.filter(|row| !row.round_differences.is_empty());
     rows.map(|row| {
@@ -52,7 +52,7 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
     if rounds.is_empty() {
         return None;
     }
-    let unit = metric.unit();
+    let unit = row.unit(metric);
     let band = band(overhead, unit)?;
     let scale = scale(rounds, band, unit);
     let room = 100.0 / float(rounds.len() as u64);
@@ -91,7 +91,7 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
         up: signed(scale, 4.0),
     };
     let caption = format!("<b>{}</b> {} {sign}", escape(&row.title()), escape(&size));
-    let up = format!("difference in {}", escape(&title(metric)));
+    let up = format!("difference in {}", escape(&title(metric, unit)));
     Some(figure(
         &caption,
         &up,

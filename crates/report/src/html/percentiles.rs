@@ -3,18 +3,20 @@
 
 use analysis::summary::tail::BEYOND;
 use analysis::summary::{Summary, VariantSummary};
+use model::{Metric, Unit};
 use recording::float;
 
 use super::distribution::{PooledLatencies, quantiles};
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
+use crate::cell;
 
 /// The line of one variant.
 struct Curve<'a> {
     row: &'a VariantSummary,
     /// CSS class of the line.
     class: &'static str,
-    /// Share of requests and latency in ms, in rising order.
+    /// Share of requests and latency in the unit of the report, in rising order.
     points: Vec<(f64, f64)>,
 }
 
@@ -26,7 +28,7 @@ pub(super) fn percentiles(summary: &Summary, all: &PooledLatencies<'_>) -> Vec<S
             .filter(|base| base.name != row.name);
         let base = base.and_then(|base| curve(base, all, "base"));
         let curves: Vec<Curve<'_>> = base.into_iter().chain(curve(row, all, "own")).collect();
-        picture(&curves)
+        picture(&curves, summary.unit(Metric::Mean))
     };
     let compared = super::by_size(summary);
     match compared.as_slice() {
@@ -35,7 +37,7 @@ pub(super) fn percentiles(summary: &Summary, all: &PooledLatencies<'_>) -> Vec<S
     }
 }
 
-fn picture(curves: &[Curve<'_>]) -> Option<String> {
+fn picture(curves: &[Curve<'_>], unit: Unit) -> Option<String> {
     let last_share = curves
         .iter()
         .filter_map(|curve| Some(curve.points.last()?.0));
@@ -68,7 +70,7 @@ fn picture(curves: &[Curve<'_>]) -> Option<String> {
     };
     Some(figure(
         &names(curves),
-        &format!("latency, ms{log}"),
+        &format!("latency, {}{log}", unit.sign()),
         "percentile of the requests",
         &frame.draw(&body),
     ))
@@ -104,7 +106,7 @@ fn curve<'a>(
     (!shares.is_empty()).then(|| Curve {
         row,
         class,
-        points: quantiles(own, &shares),
+        points: quantiles(own, &shares, row.unit(Metric::Mean)),
     })
 }
 
@@ -156,11 +158,14 @@ impl Across {
 
 /// True if a linear scale would flatten all curves because of the slowest request.
 fn is_log(curves: &[Curve<'_>]) -> bool {
-    let median = |curve: &Curve<'_>| curve.row.distribution.as_ref().map(|of| of.latency_us_p50);
+    let median = |curve: &Curve<'_>| {
+        let found = curve.row.distribution.as_ref()?;
+        Some(curve.row.unit(Metric::P50).shown(found.latency_us_p50))
+    };
     let medians = curves.iter().filter_map(median);
-    let lowest_ms = medians.fold(f64::INFINITY, f64::min) / 1e3;
+    let lowest_median = medians.fold(f64::INFINITY, f64::min);
     // At 12 times the median, half of the requests have a twelfth of the height. 0 has no logarithm.
-    highest(curves) > lowest_ms * 12.0 && lowest(curves) > 0.0
+    highest(curves) > lowest_median * 12.0 && lowest(curves) > 0.0
 }
 
 fn highest(curves: &[Curve<'_>]) -> f64 {
@@ -183,7 +188,7 @@ fn vertical(curves: &[Curve<'_>]) -> Scale {
 
 impl Curve<'_> {
     fn line(&self, across: &Across, up: Scale) -> String {
-        let place = |(share, ms): &(f64, f64)| (across.percent(*share), up.percent(*ms));
+        let place = |(share, latency): &(f64, f64)| (across.percent(*share), up.percent(*latency));
         format!(
             "<path class=\"curve {}\" d=\"{}\"/>\n",
             self.class,
@@ -192,13 +197,14 @@ impl Curve<'_> {
     }
 
     fn description(&self) -> String {
+        let latency = |us: f64| cell::latency(Some(us), self.row.unit(Metric::Mean));
         match &self.row.distribution {
             Some(of) => format!(
                 "{}: median {}, 99 % within {}, longest {}",
                 self.row.name,
-                recording::digits::duration_ns(of.latency_us_p50 * 1e3),
-                recording::digits::duration_ns(of.latency_us_p99 * 1e3),
-                recording::digits::duration_ns(of.latency_us_max * 1e3),
+                latency(of.latency_us_p50),
+                latency(of.latency_us_p99),
+                latency(of.latency_us_max),
             ),
             None => self.row.name.clone(),
         }
@@ -218,7 +224,7 @@ mod tests {
         for value in 1..=10_000_u64 {
             histogram.record_ns(value * value);
         }
-        for (share, ms) in quantiles(&histogram, &shares(10_000.0)) {
+        for (share, ms) in quantiles(&histogram, &shares(10_000.0), Unit::Milliseconds) {
             let expected = float(histogram.quantile_ns(share).unwrap()) / 1e6;
             assert!((ms - expected).abs() <= expected * 0.002, "{share}: {ms}");
         }

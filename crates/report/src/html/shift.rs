@@ -48,16 +48,19 @@ pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
             })
         })
         .collect();
+    let unit = summary.unit(Metric::Mean);
     let ends = panels
         .iter()
         .flat_map(|panel| &panel.shifts)
         .flat_map(|shift| {
             let interval = shift.difference_ns.interval;
             // Zero does not change the scale. Only intervals are drawn.
-            interval.map_or([0.0; 2], |ends| [ends.low / 1e6, ends.high / 1e6])
+            interval.map_or([0.0; 2], |ends| {
+                [ends.low, ends.high].map(|ns| in_unit(ns, unit))
+            })
         });
     let scale = Scale::around_zero(ends);
-    panels.iter().map(|panel| panel.draw(scale)).collect()
+    panels.iter().map(|panel| panel.draw(scale, unit)).collect()
 }
 
 /// Latencies by round, or by group of a round.
@@ -110,7 +113,7 @@ fn label(quantile: f64) -> &'static str {
 }
 
 impl Panel<'_> {
-    fn draw(&self, scale: Scale) -> String {
+    fn draw(&self, scale: Scale, unit: Unit) -> String {
         let room = 100.0 / self.shifts.len() as f64;
         let place = |index: usize| (index as f64 + 0.5) * room;
         let zero = 100.0 - scale.percent(0.0);
@@ -118,9 +121,9 @@ impl Panel<'_> {
             "<line class=\"zero\" x1=\"0\" x2=\"100%\" y1=\"{zero:.2}%\" y2=\"{zero:.2}%\"/>\n"
         );
         for (index, shift) in self.shifts.iter().enumerate() {
-            body += &mark(shift, place(index), scale);
+            body += &mark(shift, place(index), scale, unit);
         }
-        let told: Vec<String> = self.shifts.iter().map(told).collect();
+        let told: Vec<String> = self.shifts.iter().map(|it| told(it, unit)).collect();
         let across = self.shifts.iter().enumerate().map(|(index, shift)| Tick {
             percent: place(index),
             is_minor: false,
@@ -138,21 +141,21 @@ impl Panel<'_> {
         let picture = frame.draw(&body);
         figure(
             &caption,
-            "difference, ms",
+            &format!("difference, {}", unit.sign()),
             "percentile of latency",
             &picture,
         )
     }
 }
 
-fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
+fn mark(shift: &Shift, x: f64, scale: Scale, unit: Unit) -> String {
     let Some(interval) = shift.difference_ns.interval else {
         return String::new();
     };
     let claim = ClaimName::of_ends(Some((interval.low, interval.high)));
     // Every quantile is a latency, so it has the colors of a latency.
     let class = class(Metric::P50, claim);
-    let y = |ns: f64| 100.0 - scale.percent(ns / 1e6);
+    let y = |ns: f64| 100.0 - scale.percent(in_unit(ns, unit));
     let (low, high, value) = (
         y(interval.low),
         y(interval.high),
@@ -162,15 +165,22 @@ fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
         "<g class=\"mark {class}\"><title>{}</title>\
          <line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{low:.2}%\" y2=\"{high:.2}%\"/>\
          <circle cx=\"{x:.2}%\" cy=\"{value:.2}%\" r=\"4\"/></g>\n",
-        escape(&told(shift))
+        escape(&told(shift, unit))
     )
 }
 
+/// Nanoseconds in the unit of the report.
+fn in_unit(ns: f64, unit: Unit) -> f64 {
+    unit.shown(ns / 1e3)
+}
+
 /// One quantile in words: `p99: +0.22 ±0.03 ms`
-fn told(shift: &Shift) -> String {
-    let ms = |ns: f64| Unit::Milliseconds.shown(ns / 1e3);
+fn told(shift: &Shift, unit: Unit) -> String {
+    let shown = |ns: f64| in_unit(ns, unit);
     let estimate = &shift.difference_ns;
-    let ends = estimate.interval.map(|ends| (ms(ends.low), ms(ends.high)));
-    let figure = digits::estimate(ms(estimate.value), ends, 0.0);
-    format!("{}: {figure} ms", label(shift.quantile))
+    let ends = estimate
+        .interval
+        .map(|ends| (shown(ends.low), shown(ends.high)));
+    let figure = digits::estimate(shown(estimate.value), ends, 0.0);
+    format!("{}: {figure} {}", label(shift.quantile), unit.sign())
 }

@@ -15,7 +15,8 @@ pub(super) fn results(summary: &Summary) -> String {
         // The extremes of a lab are in the figures of the distributions. The verdict has their space.
         metrics.retain(|metric| !matches!(metric, Metric::Min | Metric::Max));
     }
-    let results = tables::results::table(&summary.variants, &metrics);
+    let times = summary.unit(Metric::Mean);
+    let results = tables::results::table(&summary.variants, &metrics, times);
     let results = match summary.kind {
         Kind::Lab => results.with_last_column_second(),
         // A single load has no verdict.

@@ -5,7 +5,7 @@
 use analysis::summary::{
     BreakdownSummary, ClaimName, LadderStep, LadderSummary, Summary, VariantSummary,
 };
-use model::Metric;
+use model::{Metric, Unit};
 use recording::digits;
 
 use super::escape::escape;
@@ -26,6 +26,19 @@ pub(super) struct Bar {
     pub(super) figure: String,
 }
 
+impl Bar {
+    /// The bar at another beginning, with a name.
+    fn placed(self, from: f64, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            from,
+            to: from + self.to,
+            ends: (from + self.ends.0, from + self.ends.1),
+            ..self
+        }
+    }
+}
+
 /// A picture for latency or rate, processor time and memory. Empty without a ladder.
 pub(super) fn waterfall(summary: &Summary) -> String {
     let Some(ladder) = &summary.ladder else {
@@ -34,34 +47,34 @@ pub(super) fn waterfall(summary: &Summary) -> String {
     let metrics = [summary.headline, Metric::Cpu, Metric::Memory];
     let figures: String = metrics
         .into_iter()
-        .filter_map(|metric| picture(ladder, metric))
+        .filter_map(|metric| picture(ladder, metric, summary.unit(metric)))
         .collect();
     panels(&figures)
 }
 
 /// The picture for one metric. `None` if a step has no figure, because the next bar would have no beginning.
-fn picture(ladder: &LadderSummary, metric: Metric) -> Option<String> {
+fn picture(ladder: &LadderSummary, metric: Metric, unit: Unit) -> Option<String> {
     let mut at = 0.0;
     let mut bars = Vec::new();
     for step in &ladder.steps {
-        let bar = bar(step, metric, at, &step.to)?;
+        let bar = bar(step, metric, unit)?.placed(at, &step.to);
         at = bar.to;
         bars.push(bar);
     }
     if let Some(whole) = &ladder.whole {
-        bars.push(bar(whole, metric, 0.0, "all steps")?);
+        bars.push(bar(whole, metric, unit)?.placed(0.0, "all steps"));
     }
-    Some(drawn(metric, &bars))
+    Some(drawn(metric, unit, &bars))
 }
 
 /// A picture of these bars, one below the other.
-pub(super) fn drawn(metric: Metric, bars: &[Bar]) -> String {
-    let axis = format!("difference, {}", metric.unit().sign());
+pub(super) fn drawn(metric: Metric, unit: Unit, bars: &[Bar]) -> String {
+    let axis = format!("difference, {}", unit.sign());
     let axis = match metric {
         Metric::Requests => "difference, requests/s",
         _ => &axis,
     };
-    drawing(&escape(&title(metric)), axis, bars)
+    drawing(&escape(&title(metric, unit)), axis, bars)
 }
 
 /// A picture of bars on one scale. `caption` is markup, and `axis` is the name of the axis.
@@ -136,10 +149,10 @@ fn parts_of(breakdown: &BreakdownSummary) -> Vec<Bar> {
     bars
 }
 
-fn bar(step: &LadderStep, metric: Metric, from: f64, name: &str) -> Option<Bar> {
+/// The bar of a step, which begins at zero and has no name.
+fn bar(step: &LadderStep, metric: Metric, unit: Unit) -> Option<Bar> {
     let summary = step.metrics.get(&metric)?;
     let overhead = summary.overhead.as_ref()?;
-    let unit = metric.unit();
     let difference = unit.shown(overhead.difference);
     let ends = overhead.difference_low.zip(overhead.difference_high);
     let ends = ends.map_or((difference, difference), |(low, high)| {
@@ -147,10 +160,10 @@ fn bar(step: &LadderStep, metric: Metric, from: f64, name: &str) -> Option<Bar> 
     });
     let figure = cell::difference_of(summary, unit, summary.value)?;
     Some(Bar {
-        name: name.to_owned(),
-        from,
-        to: from + difference,
-        ends: (from + ends.0, from + ends.1),
+        name: String::new(),
+        from: 0.0,
+        to: difference,
+        ends,
         class: class(metric, overhead.claim),
         figure: format!("{figure} {}", unit.sign()),
     })

@@ -10,7 +10,7 @@ use analysis::summary::{
     SystemSummary, VariantSummary, WhySummary,
 };
 use analysis::until::UntilSummary;
-use model::{Metric, Order, Outcomes};
+use model::{Metric, Order, Outcomes, Unit};
 use recording::Kind;
 use serde::Serialize;
 
@@ -230,8 +230,11 @@ impl<'a> Variant<'a> {
             by_status: &row.by_status,
             bodies: &row.bodies,
             metrics: &row.metrics,
-            estimate: row.estimate.as_ref().map(Estimate::of),
-            few_pay: row.few_pay.as_ref().map(FewPay::of),
+            estimate: row.estimate.as_ref().map(|it| Estimate::of(row, it)),
+            few_pay: row
+                .few_pay
+                .as_ref()
+                .map(|it| FewPay::of(it, row.unit(Metric::Mean))),
             left_out: &row.left_out,
             systems: &row.systems,
             distribution: &row.distribution,
@@ -259,22 +262,22 @@ impl CheckLayout {
 }
 
 impl<'a> Estimate<'a> {
-    fn of(estimate: &'a summary::Estimate) -> Self {
+    fn of(row: &VariantSummary, estimate: &'a summary::Estimate) -> Self {
         Self {
             trusted: estimate.trusted,
-            words: words::estimate(estimate),
+            words: words::estimate(row),
             metrics: &estimate.metrics,
         }
     }
 }
 
 impl FewPay {
-    fn of(few: &summary::FewPay) -> Self {
+    fn of(few: &summary::FewPay, times: Unit) -> Self {
         Self {
             latency_us_mean: few.latency_us_mean,
             share_of_requests: few.share_of_requests,
             payers: words::payers(few),
-            words: words::few(few),
+            words: words::few(few, times),
         }
     }
 }
@@ -291,7 +294,7 @@ impl<'a> Factors<'a> {
             variants: found.variants,
             effects: &found.effects,
             alone: &found.alone,
-            in_words: words::effects(found, summary.headline),
+            in_words: words::effects(found, summary.headline, summary.unit(Metric::Mean)),
             missing: missing.collect(),
         })
     }

@@ -1,8 +1,10 @@
 //! Small pictures of characters for a single load: the distribution of its latencies, and its rate over time.
 
+use model::Unit;
 use recording::{Windows, digits, float};
 use stats::Histogram;
 
+use crate::cell;
 use crate::course::LEVELS;
 
 /// Number of steps of latency, one per row of the histogram.
@@ -21,7 +23,7 @@ fn bar_columns(width: usize) -> usize {
 
 /// Numbers of requests by latency, in steps of equal ratio from the fastest to the slowest. So a tail of a
 /// hundred times the median fits next to the bulk. Empty if all latencies are equal.
-pub(super) fn histogram(latency: &Histogram, width: usize) -> String {
+pub(super) fn histogram(latency: &Histogram, times: Unit, width: usize) -> String {
     let longest = bar_columns(width);
     let (Some(min), Some(max)) = (latency.min_ns(), latency.max_ns()) else {
         return String::new();
@@ -50,7 +52,10 @@ pub(super) fn histogram(latency: &Histogram, width: usize) -> String {
         };
         format!(
             "  {:>13} {bar:<longest$} {:>12}\n",
-            format!("<= {}", digits::duration_ns(end(row).min(float(max)))),
+            format!(
+                "<= {}",
+                cell::latency(Some(end(row).min(float(max)) / 1e3), times)
+            ),
             digits::count(count)
         )
     };
@@ -119,21 +124,21 @@ mod tests {
         latency.record_n_ns(100_000, 10_000);
         latency.record_n_ns(200_000, 5_000);
         latency.record_ns(10_000_000);
-        insta::assert_snapshot!(histogram(&latency, 100), @"
+        insta::assert_snapshot!(histogram(&latency, Unit::Microseconds, 100), @"
         Requests by latency
             <= 178 us ████████████████████████████████████████       10,000
             <= 316 us ████████████████████                            5,000
             <= 562 us                                                     0
           <= 1,000 us                                                     0
-           <= 1.78 ms                                                     0
-           <= 3.16 ms                                                     0
-           <= 5.62 ms                                                     0
-           <= 10.0 ms ▏                                                   1
+          <= 1,780 us                                                     0
+          <= 3,160 us                                                     0
+          <= 5,620 us                                                     0
+         <= 10,000 us ▏                                                   1
         ");
-        assert_eq!(histogram(&Histogram::new(), 100), "");
+        assert_eq!(histogram(&Histogram::new(), Unit::Microseconds, 100), "");
         let mut alike = Histogram::new();
         alike.record_n_ns(100_000, 10);
-        assert_eq!(histogram(&alike, 100), "");
+        assert_eq!(histogram(&alike, Unit::Microseconds, 100), "");
     }
 
     #[test]

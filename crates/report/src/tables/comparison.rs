@@ -8,13 +8,16 @@ use crate::cell;
 use crate::table::{Cell, Column, Table, row};
 
 /// Title of the table of overheads.
-pub(crate) const OVERHEADS: &str = "Overhead against each one's own baseline (ms, CPU us/request)";
+pub(crate) fn title_of_overheads(comparison: &Comparison) -> String {
+    let times = comparison.unit(Metric::Mean).sign();
+    format!("Overhead against each one's own baseline ({times}, CPU us/request)")
+}
 
 /// A row for each figure of both sides.
-pub(crate) fn figures(compared: &Row, pairing: Pairing) -> Table {
+pub(crate) fn figures(sides: &Row, pairing: Pairing) -> Table {
     let cells = |metric: Metric| {
-        let compared = compared.metrics.get(&metric)?;
-        let unit = metric.unit();
+        let compared = sides.metrics.get(&metric)?;
+        let unit = sides.unit(metric);
         // A round has too few requests for this percentile, so its rounds have no useful values.
         let is_sparse = compared.a.is_sparse || compared.b.is_sparse;
         let value = |summary| match pairing {
@@ -27,8 +30,8 @@ pub(crate) fn figures(compared: &Row, pairing: Pairing) -> Table {
             shown.unwrap_or_else(cell::nothing)
         };
         Some(row([
-            match unit {
-                Unit::Milliseconds => format!("{} (ms)", metric.label()),
+            match metric.unit() {
+                Unit::Milliseconds => format!("{} ({})", metric.label(), unit.sign()),
                 _ => metric.label().to_owned(),
             },
             value(&compared.a),
@@ -40,7 +43,7 @@ pub(crate) fn figures(compared: &Row, pairing: Pairing) -> Table {
     let mut columns = vec![Column::words("figure")];
     columns.extend(["A", "B", "B - A", "change"].map(|name| Column::figure(name, "")));
     let rows = Metric::ALL.into_iter().filter_map(cells);
-    Table::new("figures", columns, rows.chain(failures(compared)))
+    Table::new("figures", columns, rows.chain(failures(sides)))
 }
 
 /// The row of failures, if a side is a file of another tool.
@@ -71,7 +74,7 @@ pub(crate) fn overheads(comparison: &Comparison) -> Table {
             if both.a.is_sparse || both.b.is_sparse {
                 continue;
             }
-            let unit = metric.unit();
+            let unit = compared.unit(*metric);
             rows.push(row([
                 compared.name.clone(),
                 metric.label().to_owned(),

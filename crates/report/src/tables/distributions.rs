@@ -1,13 +1,13 @@
 //! Table of latency over the requests of all rounds together.
 
 use analysis::summary::{Summary, VariantSummary};
-use model::{Metric, Unit};
+use model::Metric;
 
 use crate::cell;
 use crate::table::{Cell, Column, Table};
 
 /// Title of the table.
-pub(crate) const TITLE: &str = "Latency over the requests of all rounds (ms)";
+pub(crate) const TITLE: &str = "Latency over the requests of all rounds";
 
 /// A row for each variant with a distribution. A percentile has no figure if too few requests lie beyond it.
 pub(crate) fn table(summary: &Summary) -> Table {
@@ -22,7 +22,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let metrics = [Metric::Min, Metric::Mean, Metric::Stdev].into_iter();
     let metrics = metrics.chain(PERCENTILES).chain([Metric::Max]);
     let mut columns = vec![Column::words("variant")];
-    columns.extend(metrics.map(|metric| Column::figure(metric.label(), "")));
+    let unit = summary.unit(Metric::Mean);
+    columns.extend(metrics.map(|metric| Column::figure(metric.label(), unit.sign())));
     let cells = |row: &VariantSummary| {
         let found = row.distribution.as_ref()?;
         let moments = [
@@ -34,7 +35,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
         let figures = moments.into_iter().map(Some).chain(percentiles);
         let figures = figures.chain([Some(found.latency_us_max)]);
         let mut cells = vec![Cell::from(&row.name)];
-        cells.extend(figures.map(|us| cell::single(us, Unit::Milliseconds).into()));
+        cells.extend(figures.map(|us| cell::single(us, unit).into()));
         Some(cells)
     };
     Table::new(

@@ -1,7 +1,7 @@
 //! Table of the effects of factors.
 
 use analysis::summary::{EffectFigure, EffectSummary, FactorsSummary, Summary};
-use model::Metric;
+use model::Unit;
 use recording::digits;
 
 use super::ladder;
@@ -19,7 +19,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let cells = |effect: &EffectSummary, name: String| {
         let figures = metrics.iter().map(|metric| {
             let figure = effect.metrics.get(metric);
-            figure.map_or_else(cell::nothing, |it| text(it, *metric))
+            figure.map_or_else(cell::nothing, |it| text(it, summary.unit(*metric)))
         });
         let cells = std::iter::once(name).chain(figures);
         cells.map(Cell::from).collect::<Vec<Cell>>()
@@ -36,8 +36,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
 }
 
 /// An effect with its interval: `+0.022 ±0.003`.
-pub(crate) fn text(figure: &EffectFigure, metric: Metric) -> String {
-    let unit = metric.unit();
+pub(crate) fn text(figure: &EffectFigure, unit: Unit) -> String {
     let ends = figure.low.zip(figure.high);
     let ends = ends.map(|(low, high)| (unit.shown(low), unit.shown(high)));
     digits::estimate(

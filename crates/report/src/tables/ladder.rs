@@ -11,16 +11,17 @@ pub(crate) const TITLE: &str = "Ladder: the cost of each step";
 
 /// The columns of a table of costs, and the metrics of those after the first.
 pub(super) fn columns(summary: &Summary, first: &'static str) -> (Vec<Column>, Vec<Metric>) {
+    let times = summary.unit(Metric::Mean).sign();
     let headline = match summary.headline {
         Metric::Requests => Column::figure("requests", "1/s"),
-        Metric::Typical => Column::figure("typical", "ms"),
-        _ => Column::figure("latency", "ms"),
+        Metric::Typical => Column::figure("typical", times),
+        _ => Column::figure("latency", times),
     };
     let has_mean = !matches!(summary.headline, Metric::Requests | Metric::Mean);
     let mut columns = vec![Column::words(first), headline];
     let mut metrics = vec![summary.headline];
     if has_mean {
-        columns.push(Column::figure("mean", "ms"));
+        columns.push(Column::figure("mean", times));
         metrics.push(Metric::Mean);
     }
     columns.push(Column::figure("CPU", "us/req"));
@@ -35,7 +36,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let cells = |step: &LadderStep, name: String| {
         let difference = |metric: &Metric| {
             let figure = step.metrics.get(metric);
-            let shown = figure.and_then(|it| cell::difference_of(it, metric.unit(), it.value));
+            let shown =
+                figure.and_then(|it| cell::difference_of(it, summary.unit(*metric), it.value));
             shown.unwrap_or_else(cell::nothing)
         };
         let cells = std::iter::once(name).chain(metrics.iter().map(difference));

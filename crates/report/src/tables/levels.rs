@@ -19,7 +19,11 @@ pub(crate) fn table(curve: &Curve) -> Table {
         other => Column::words(other),
     };
     let mut columns = vec![load, Column::words("variant")];
-    columns.extend(metrics.into_iter().flat_map(|metric| beside(metric, true)));
+    columns.extend(
+        metrics
+            .into_iter()
+            .flat_map(|metric| beside(metric, true, curve.unit(Metric::Mean))),
+    );
     columns.push(Column::words("verdict"));
     let mut rows = Vec::new();
     for level in curve.levels() {

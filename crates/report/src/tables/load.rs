@@ -24,7 +24,9 @@ pub(crate) fn statistics(row: &VariantSummary, summary: &Summary) -> Table {
         digits::value(value, Some(value * 0.0005))
     });
     let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
-    let latency = |us: fn(&Distribution) -> f64| duration(row.distribution.as_ref().map(us));
+    let times = row.unit(Metric::Mean);
+    let latency =
+        |us: fn(&Distribution) -> f64| cell::latency(row.distribution.as_ref().map(us), times);
     let rows = [
         [
             "Requests/s".to_owned(),
@@ -57,13 +59,13 @@ pub(crate) fn statistics(row: &VariantSummary, summary: &Summary) -> Table {
     )
 }
 
-/// A duration. A sign if there is none.
-fn duration(us: Option<f64>) -> String {
-    us.map_or_else(cell::nothing, |us| digits::duration_ns(us * 1e3))
+/// A latency in nanoseconds with its unit: `736 us`
+fn latency_ns(ns: u64, times: Unit) -> String {
+    cell::latency(Some(float(ns) / 1e3), times)
 }
 
 /// A row for each percentile.
-pub(crate) fn percentiles(distribution: &Distribution) -> Table {
+pub(crate) fn percentiles(distribution: &Distribution, times: Unit) -> Table {
     let of = |metric| distribution.percentile_us(metric);
     // This percentile is not a metric of labs, because a round has too few requests beyond it.
     let has_last = tail::has_enough(distribution.requests, 0.9999);
@@ -78,7 +80,7 @@ pub(crate) fn percentiles(distribution: &Distribution) -> Table {
     ];
     let line = |(label, us): (&str, Option<f64>)| {
         let missing = || format!("{}   (fewer than ten requests beyond)", cell::NOTHING);
-        let shown = us.map_or_else(missing, |us| digits::duration_ns(us * 1e3));
+        let shown = us.map_or_else(missing, |us| cell::latency(Some(us), times));
         cells([label.to_owned(), shown])
     };
     let columns = ["", ""].map(|name| Column::figure(name, ""));
@@ -86,10 +88,10 @@ pub(crate) fn percentiles(distribution: &Distribution) -> Table {
 }
 
 /// A row for each step of a scenario. No rows for a rotation.
-pub(crate) fn steps(round: &RoundRecord) -> Table {
+pub(crate) fn steps(round: &RoundRecord, times: Unit) -> Table {
     let steps = step::all(&[round]);
     let rows = steps.iter().map(|step| {
-        let [p50, p99, max] = step.quantiles_us().map(duration);
+        let [p50, p99, max] = step.quantiles_us().map(|us| cell::latency(us, times));
         let name = step.name.clone();
         cells([String::new(), name, p50, p99, max, step.outcomes()])
     });
@@ -128,14 +130,14 @@ pub(crate) fn iteration_counts(round: &RoundRecord) -> Table {
     listed(iterations(round).map(|counts| ("Iterations", counts)))
 }
 
-fn connections(round: &RoundRecord) -> String {
+fn connections(round: &RoundRecord, times: Unit) -> String {
     let connections = round.connect_ns_hdr.histogram();
     match connections.quantile_ns(0.5) {
         None => "none opened".to_owned(),
         Some(p50) => format!(
             "{} opened, in {} (median)",
             digits::count(connections.len()),
-            digits::duration_ns(float(p50))
+            latency_ns(p50, times)
         ),
     }
 }
@@ -143,6 +145,7 @@ fn connections(round: &RoundRecord) -> String {
 /// A row for each fact of a load that is no distribution: outcomes, connections, lateness and the generator.
 pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Table {
     let elapsed_us = round.elapsed_us;
+    let times = row.unit(Metric::Mean);
     // Bytes per microsecond are 10^6 bytes per second.
     let per_s = |bytes: u64| match elapsed_us {
         0 => cell::NOTHING.to_owned(),
@@ -158,10 +161,10 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
                 per_s(round.bytes_out)
             ),
         ),
-        ("Connections", connections(round)),
+        ("Connections", connections(round, times)),
     ];
-    facts.extend(first_bytes(round));
-    facts.extend(events(round));
+    facts.extend(first_bytes(round, times));
+    facts.extend(events(round, times));
     if round.sent_again > 0 {
         facts.push(("Sent again", sent_again(round.sent_again)));
     }
@@ -172,13 +175,10 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
         facts.push(("Bodies", bodies_of(row)));
     }
     if is_open_loop {
-        facts.push(("Lateness", lateness(round)));
+        facts.push(("Lateness", lateness(round, times)));
         let service = round.service_ns_hdr.histogram();
         if let Some((p50, p99)) = service.quantile_ns(0.5).zip(service.quantile_ns(0.99)) {
-            let (p50, p99) = (
-                digits::duration_ns(float(p50)),
-                digits::duration_ns(float(p99)),
-            );
+            let [p50, p99] = [p50, p99].map(|ns| latency_ns(ns, times));
             facts.push((
                 "Service time",
                 format!("50 % {p50}, 99 % {p99} (from the actual send)"),
@@ -211,15 +211,15 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
 }
 
 /// The times to the first byte, if bodies arrive later than that.
-fn first_bytes(round: &RoundRecord) -> Option<(&'static str, String)> {
+fn first_bytes(round: &RoundRecord, unit: Unit) -> Option<(&'static str, String)> {
     let times = round.first_byte.as_ref()?.ns_hdr.histogram();
     let whole = round.latency_ns_hdr.histogram();
     let is_early = times.mean_ns()? < EARLY_SHARE * whole.mean_ns()?;
-    is_early.then(|| ("First byte", format!("{} (from due)", spread(&times))))
+    is_early.then(|| ("First byte", format!("{} (from due)", spread(&times, unit))))
 }
 
 /// The events of streamed responses.
-fn events(round: &RoundRecord) -> Vec<(&'static str, String)> {
+fn events(round: &RoundRecord, unit: Unit) -> Vec<(&'static str, String)> {
     let Some(events) = &round.events else {
         return Vec::new();
     };
@@ -243,16 +243,16 @@ fn events(round: &RoundRecord) -> Vec<(&'static str, String)> {
     ];
     for (label, hdr, suffix) in lines {
         let times = hdr.map(Hdr::histogram).filter(|times| !times.is_empty());
-        facts.extend(times.map(|times| (label, format!("{}{suffix}", spread(&times)))));
+        facts.extend(times.map(|times| (label, format!("{}{suffix}", spread(&times, unit)))));
     }
     facts
 }
 
 /// Percentiles and maximum in words: `50 % 1.2 ms, 99 % 3.4 ms, 99.9 % 5 ms, max 6 ms`.
-fn spread(times: &Histogram) -> String {
+fn spread(times: &Histogram, unit: Unit) -> String {
     let at = |share: f64| {
         let ns = times.quantile_ns(share);
-        ns.map_or_else(cell::nothing, |ns| digits::duration_ns(float(ns)))
+        ns.map_or_else(cell::nothing, |ns| latency_ns(ns, unit))
     };
     format!(
         "50 % {}, 99 % {}, 99.9 % {}, max {}",
@@ -286,7 +286,7 @@ fn bodies_of(row: &VariantSummary) -> String {
     }
 }
 
-fn lateness(round: &RoundRecord) -> String {
+fn lateness(round: &RoundRecord, times: Unit) -> String {
     let lateness = round.lateness_ns_hdr.histogram();
     let (Some(p50), Some(p99), Some(max)) = (
         lateness.quantile_ns(0.5),
@@ -295,7 +295,7 @@ fn lateness(round: &RoundRecord) -> String {
     ) else {
         return "nothing was sent".to_owned();
     };
-    let [p50, p99, max] = [p50, p99, max].map(|ns| digits::duration_ns(float(ns)));
+    let [p50, p99, max] = [p50, p99, max].map(|ns| latency_ns(ns, times));
     format!("50 % {p50}, 99 % {p99}, max {max} (actual send minus due, part of the latency)")
 }
 

@@ -1,7 +1,7 @@
 //! Tables of results: the figures of each variant, the differences from the baseline, and the verdict.
 
 use analysis::summary::{Summary, VariantSummary};
-use model::Metric;
+use model::{Metric, Unit};
 
 use crate::cell;
 use crate::table::{Cell, Column, Table};
@@ -57,8 +57,9 @@ fn first(summary: &Summary) -> Metric {
 pub(crate) fn table<'a>(
     variants: impl IntoIterator<Item = &'a VariantSummary>,
     metrics: &[Metric],
+    times: Unit,
 ) -> Table {
-    let columns = metrics.iter().map(|metric| Column::of(*metric));
+    let columns = metrics.iter().map(|metric| Column::of(*metric, times));
     let cells = |row: &VariantSummary| {
         let figures = metrics.iter().map(|metric| cell::compared(row, *metric));
         enclosed(row.title().into(), figures, cell::verdict(row))
@@ -76,7 +77,10 @@ pub(crate) fn deciding(summary: &Summary) -> Table {
     let is_compared = summary.comparisons > 0 || summary.variants.iter().any(is_estimated);
     let is_beside = |metric: Metric| is_compared && !matches!(metric, Metric::P99 | Metric::Memory);
     let metrics = [summary.headline, Metric::P99, Metric::Cpu, Metric::Memory];
-    let columns = metrics.into_iter().flat_map(|it| beside(it, is_beside(it)));
+    let times = summary.unit(Metric::Mean);
+    let columns = metrics
+        .into_iter()
+        .flat_map(|it| beside(it, is_beside(it), times));
     let cells = |row: &VariantSummary| {
         let figures = metrics.into_iter();
         let figures = figures.flat_map(|it| cells_beside(row, it, is_beside(it)));
@@ -90,9 +94,13 @@ pub(crate) fn deciding(summary: &Summary) -> Table {
 }
 
 /// The column of a metric, with a column of its overhead.
-pub(crate) fn beside(metric: Metric, has_overhead: bool) -> impl Iterator<Item = Column> {
+pub(crate) fn beside(
+    metric: Metric,
+    has_overhead: bool,
+    times: Unit,
+) -> impl Iterator<Item = Column> {
     let overhead = has_overhead.then(|| Column::figure("overhead", ""));
-    std::iter::once(Column::of(metric)).chain(overhead)
+    std::iter::once(Column::of(metric, times)).chain(overhead)
 }
 
 /// The cell of a metric, with a cell of its overhead.
@@ -114,7 +122,8 @@ pub(crate) fn overheads(summary: &Summary) -> Table {
     metrics.extend(summary.few_pay().then_some(Metric::SlowQuarter));
     metrics.extend([Metric::P50, Metric::P99, Metric::Cpu]);
     let mut columns = vec![Column::words("variant")];
-    columns.extend(metrics.iter().map(|metric| Column::of(*metric)));
+    let times = summary.unit(Metric::Mean);
+    columns.extend(metrics.iter().map(|metric| Column::of(*metric, times)));
     let cells = |row: &VariantSummary| {
         let overhead = |metric| cell::overhead(row, metric).unwrap_or_else(cell::nothing);
         let mut cells = vec![Cell::from(row.title())];

@@ -1,7 +1,7 @@
 //! Table of searches for the highest rate.
 
 use analysis::summary::{SearchSummary, Summary};
-use model::Unit;
+use model::{Metric, Unit};
 use recording::digits;
 
 use crate::cell;
@@ -12,6 +12,7 @@ pub(crate) const TITLE: &str = "The highest rate sustained, by round";
 
 /// One row for each search.
 pub(crate) fn table(summary: &Summary) -> Table {
+    let times = summary.unit(Metric::P99);
     let mut rows = Vec::new();
     for variant in &summary.variants {
         for (round, search) in (1u64..).zip(&variant.searches) {
@@ -19,8 +20,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
                 variant.name.clone(),
                 digits::count(round),
                 rate(search.sustained_per_s),
-                cell::single(search.sustained_latency_us_p99, Unit::Milliseconds),
-                refused(search),
+                cell::single(search.sustained_latency_us_p99, times),
+                refused(search, times),
             ]));
         }
     }
@@ -30,7 +31,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
             Column::words("variant"),
             Column::figure("round", ""),
             Column::figure("sustained", "requests/s"),
-            Column::figure("its p99", "ms"),
+            Column::figure("its p99", times.sign()),
             Column::words("not sustained"),
         ],
         rows,
@@ -38,12 +39,12 @@ pub(crate) fn table(summary: &Summary) -> Table {
 }
 
 /// Reason why no higher rate was found.
-fn refused(search: &SearchSummary) -> String {
+fn refused(search: &SearchSummary, times: Unit) -> String {
     let Some(per_s) = search.refused_per_s else {
         return "none, this is the highest rate of the search".to_owned();
     };
-    let p99 = cell::single(search.refused_latency_us_p99, Unit::Milliseconds);
-    let mut text = format!("{} requests/s: p99 {p99} ms", rate(per_s));
+    let p99 = cell::single(search.refused_latency_us_p99, times);
+    let mut text = format!("{} requests/s: p99 {p99} {}", rate(per_s), times.sign());
     if search.refused_not_passed > 0 {
         let count = digits::count(search.refused_not_passed);
         text += &format!(", {count} not answered as expected");
@@ -106,7 +107,7 @@ mod tests {
             html(&recording, &summary),
         ] {
             for words in [
-                "2,310 requests/s: p99 15.3 ms, 7 not answered as expected",
+                "2,310 requests/s: p99 15,300 us, 7 not answered as expected",
                 "the highest sustained rate between 1,000 and 40,000 requests/s (in",
                 "The highest rate sustained",
             ] {

@@ -1,13 +1,16 @@
 //! Table of latency by status.
 
 use analysis::summary::Summary;
+use model::Metric;
 use recording::digits;
 
+use crate::cell;
 use crate::table::{Column, Table, row};
 
 /// A row for each status of each variant that has several right statuses.
 pub(crate) fn table(summary: &Summary) -> Table {
-    let latency = |us: f64| digits::duration_ns(us * 1e3);
+    let times = summary.unit(Metric::Mean);
+    let latency = |us: f64| cell::latency(Some(us), times);
     let mut rows = Vec::new();
     for variant in &summary.variants {
         for (status, seen) in &variant.by_status {

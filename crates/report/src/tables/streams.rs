@@ -1,7 +1,7 @@
 //! Tables of streamed responses: first events, gaps, arrival by position, and first bytes.
 
 use analysis::summary::{Summary, VariantSummary};
-use model::{Metric, Unit};
+use model::Metric;
 use recording::digits;
 
 use super::results::{beside, cells_beside};
@@ -104,6 +104,7 @@ fn figures(
     has_stalls: bool,
 ) -> Table {
     let is_compared = summary.comparisons > 0;
+    let times = summary.unit(Metric::Mean);
     let has = |row: &VariantSummary| metrics.iter().any(|(it, _)| row.metric(*it).is_some());
     let rows: Vec<&VariantSummary> = summary.variants.iter().filter(|row| has(row)).collect();
     let known: Vec<(Metric, bool)> = metrics
@@ -115,7 +116,7 @@ fn figures(
     columns.extend(
         known
             .iter()
-            .flat_map(|(metric, over)| beside(*metric, *over)),
+            .flat_map(|(metric, over)| beside(*metric, *over, times)),
     );
     columns.extend(has_stalls.then(|| Column::figure("stalls", "")));
     let cells = |row: &&VariantSummary| {
@@ -186,7 +187,7 @@ fn positions(summary: &Summary) -> Table {
         let mut cells = vec![Cell::from(row.title())];
         cells.extend(known.iter().map(|position| {
             let found = events.positions.iter().find(|it| it.position == *position);
-            cell::single(found.map(|it| it.us_mean), Unit::Milliseconds).into()
+            cell::single(found.map(|it| it.us_mean), row.unit(Metric::FirstEvent)).into()
         }));
         cells
     };
@@ -197,6 +198,7 @@ fn positions(summary: &Summary) -> Table {
 /// A row for each variant, if bodies arrive notably later than their first byte.
 fn first_bytes(summary: &Summary) -> Table {
     let is_compared = summary.comparisons > 0;
+    let times = summary.unit(Metric::Mean);
     let is_early = |row: &VariantSummary| {
         let (first, whole) = (row.metric(Metric::FirstByteMean), row.metric(Metric::Mean));
         first
@@ -214,7 +216,7 @@ fn first_bytes(summary: &Summary) -> Table {
     columns.extend(
         figures
             .into_iter()
-            .flat_map(|(metric, over)| beside(metric, over)),
+            .flat_map(|(metric, over)| beside(metric, over, times)),
     );
     let rows: Vec<Vec<Cell>> = match summary.variants.iter().any(is_early) {
         false => Vec::new(),

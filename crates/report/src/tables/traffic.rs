@@ -15,6 +15,7 @@ pub(crate) const TITLE: &str = "Rates within rounds, throughput, outcomes";
 /// A row for each variant.
 pub(crate) fn table(summary: &Summary) -> Table {
     let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
+    let times = summary.unit(Metric::Mean);
     let short = format!("stdev\n{}", windows.replace(" windows", ""));
     let cells = |variant: &VariantSummary| {
         let rates = variant.rate_windows.as_ref();
@@ -40,8 +41,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
             Column::figure("stdev", &windows).short(short),
             Column::figure("max", windows).short("max"),
             Column::figure("by round", ""),
-            Column::of(Metric::Throughput),
-            Column::of(Metric::GeneratorCpu).for_pages(),
+            Column::of(Metric::Throughput, times),
+            Column::of(Metric::GeneratorCpu, times).for_pages(),
             Column::words("outcomes and statuses"),
         ],
         summary.variants.iter().map(cells),

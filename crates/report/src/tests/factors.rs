@@ -47,14 +47,14 @@ fn the_table_reads_well() {
     let table = text.split("Factors: ").nth(1).unwrap();
     insta::assert_snapshot!(table, @"
     the cost of each, and of combinations
-    effect               typical           mean          CPU        memory
-                              ms             ms       us/req           MiB
-    ──────────────────────────────────────────────────────────────────────
-    log: off → on  +0.033 ±0.005  +0.038 ±0.007  +0.39 ±0.03  0.000 ±0.005
-    tls: off → on  +0.103 ±0.006  +0.120 ±0.006  +1.15 ±0.03  0.000 ±0.005
-    log × tls      +0.031 ±0.008  +0.037 ±0.008  +0.39 ±0.05  0.000 ±0.005
-    log alone      +0.017 ±0.006  +0.019 ±0.008  +0.19 ±0.03  0.000 ±0.005
-    tls alone      +0.086 ±0.007  +0.100 ±0.008  +0.96 ±0.04  0.000 ±0.005
+    effect         typical     mean          CPU        memory
+                        us       us       us/req           MiB
+    ──────────────────────────────────────────────────────────
+    log: off → on   +33 ±5   +38 ±7  +0.39 ±0.03  0.000 ±0.005
+    tls: off → on  +103 ±6  +120 ±6  +1.15 ±0.03  0.000 ±0.005
+    log × tls       +31 ±8   +37 ±8  +0.39 ±0.05  0.000 ±0.005
+    log alone       +17 ±6   +19 ±8  +0.19 ±0.03  0.000 ±0.005
+    tls alone       +86 ±7  +100 ±8  +0.96 ±0.04  0.000 ±0.005
     - Each effect uses the requests of all 4 variants. The effect of a factor is the mean of its cost
       over all levels of the others. An interaction (×) is the additional cost if both are at their
       second level.
@@ -90,7 +90,7 @@ fn a_fraction_names_the_sums_that_it_measures() {
     // The fourth variant has the product of both at the first level. An interaction of 40 us is half of it.
     assert!(contains(&found.effects[2], Metric::Mean, -20.0));
     assert!(found.alone.is_empty());
-    let words = crate::words::effects(&found, Metric::Typical).unwrap();
+    let words = crate::words::effects(&found, Metric::Typical, model::Unit::Microseconds).unwrap();
     assert!(words.ends_with("This fraction confounds some of these effects with others"));
     let summary = Summary::of(&recording);
     let markdown = crate::markdown(&recording, &summary);
@@ -117,7 +117,10 @@ fn without_one_variant_the_effects_show_which_one_is_missing() {
     assert_eq!(found.missing[0].name, "tls on");
     let reason = crate::words::missing(&found.missing[0]);
     assert!(reason.contains("it did not start"), "{reason}");
-    assert_eq!(crate::words::effects(found, Metric::Typical), None);
+    assert_eq!(
+        crate::words::effects(found, Metric::Typical, model::Unit::Microseconds),
+        None
+    );
     // The cost of the log alone needs only two variants.
     assert!(contains(&found.alone[0], Metric::Mean, 20.0));
     assert!(found.alone[1].metrics.is_empty());
@@ -139,7 +142,10 @@ fn a_closed_loop_has_effects_on_its_rate_and_no_sentence() {
     let found = summary.factors.as_ref().unwrap();
     let rate = &found.effects[1].metrics[&Metric::Requests];
     assert_eq!(rate.claim, ClaimName::Lower);
-    assert_eq!(crate::words::effects(found, Metric::Requests), None);
+    assert_eq!(
+        crate::words::effects(found, Metric::Requests, model::Unit::Microseconds),
+        None
+    );
     assert!(crate::answer::sentence(&recording, &summary).starts_with("Requests a second"));
 }
 

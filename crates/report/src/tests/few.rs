@@ -8,7 +8,7 @@ use analysis::sample::{ROW, few, planted};
 fn every_format_says_both_and_who_pays() {
     let (summary, few) = few(&planted(50, 5_000_000));
     let recording = planted(50, 5_000_000);
-    insta::assert_snapshot!(crate::words::few(&few), @"mean +93 us (about 2 % of the requests pay)");
+    insta::assert_snapshot!(crate::words::few(&few, model::Unit::Microseconds), @"mean +93 us (about 2 % of the requests pay)");
     insta::assert_snapshot!(crate::verdict_text(summary.variant(ROW).unwrap()), @"no difference shown; mean +93 us (about 2 % of the requests pay)");
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"Compared with `one by one` (203 us), at 100 requests/s, a typical request takes 17 us (15 to 24) longer with `batch of 2`, 264 us (258 to 281) longer with `batch of 10`; no difference shown for 1 of 3; on average, slow requests included, +93 us (84 to 101) with `one by one, batches allowed`: about 2 % of the requests pay.");
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -36,11 +36,13 @@ fn read(printed: &str) -> Option<(f64, f64)> {
     if printed.contains(" to ") {
         return None;
     }
-    let number = printed.split(" ±").next()?.replace(',', "");
-    let last = match number.split_once('.') {
+    let printed = printed.replace(',', "");
+    let (number, error) = printed.split_once(" ±").unwrap_or((&printed, &printed));
+    // The error has the place of the number, also if the number is 0.
+    let last = match error.split_once('.') {
         Some((_, decimals)) => 10f64.powi(-i32::try_from(decimals.len()).ok()?),
         None => {
-            let zeros = number.len() - number.trim_end_matches('0').len();
+            let zeros = error.len() - error.trim_end_matches('0').len();
             10f64.powi(i32::try_from(zeros).ok()?)
         }
     };

@@ -18,7 +18,7 @@ fn every_rendering_shows_what_decides() {
     for (rendered, part) in [
         (text.as_str(), "Difference in typical latency"),
         (text.as_str(), "Typical latency, the mean of the fastest"),
-        (&crate::markdown(&recording, &summary), " Typical (ms) "),
+        (&crate::markdown(&recording, &summary), " Typical (us) "),
         (
             &crate::html(&recording, &summary),
             "data-metric=\"latency_us_typical\"",

@@ -199,7 +199,12 @@ fn a_cost_of_the_slowest_tenth_is_told_by_the_mean() {
 
 #[test]
 fn three_factors_without_an_interaction_are_told() {
-    let words = crate::words::effects(&factors(&cube()), Metric::Typical).unwrap();
+    let words = crate::words::effects(
+        &factors(&cube()),
+        Metric::Typical,
+        model::Unit::Microseconds,
+    )
+    .unwrap();
     assert!(
         words.contains("over all levels of the other factors"),
         "{words}"
@@ -212,7 +217,12 @@ fn three_factors_without_an_interaction_are_told() {
 
 #[test]
 fn many_factors_have_a_short_sentence() {
-    let words = crate::words::effects(&factors(&many(5)), Metric::Typical).unwrap();
+    let words = crate::words::effects(
+        &factors(&many(5)),
+        Metric::Typical,
+        model::Unit::Microseconds,
+    )
+    .unwrap();
     let named = words.split(';').next().unwrap();
     assert!(named.contains("`f4` costs"), "{words}");
     assert!(!named.contains("`f0`"), "{words}");

@@ -26,6 +26,10 @@ pub(super) fn intervals(summary: &Summary, width: usize) -> String {
     if columns < WIDTH_MIN || high <= low {
         return String::new();
     }
+    let unit = match summary.headline {
+        Metric::Requests => " %".to_owned(),
+        metric => format!(" {}", summary.unit(metric).sign()),
+    };
     let scale = Scale { low, high, columns };
     let mut out = String::new();
     for (name, ends) in &lines {
@@ -35,7 +39,7 @@ pub(super) fn intervals(summary: &Summary, width: usize) -> String {
             scale.line(*ends)
         );
     }
-    out + &format!("{:name_width$}  {}\n", "", scale.axis(summary.headline))
+    out + &format!("{:name_width$}  {}\n", "", scale.axis(&unit))
 }
 
 /// The low end, the estimate and the high end. For requests, it is a change in percent, otherwise a
@@ -50,7 +54,7 @@ fn ends(row: &VariantSummary, metric: Metric) -> Option<[f64; 3]> {
             percent(overhead.ratio_high?),
         ]);
     }
-    let unit = metric.unit();
+    let unit = row.unit(metric);
     Some([
         unit.shown(overhead.difference_low?),
         unit.shown(overhead.difference),
@@ -97,12 +101,7 @@ impl Scale {
     }
 
     /// Labels for zero and the ends of the scale, if there is space between them.
-    fn axis(&self, metric: Metric) -> String {
-        let unit = if metric == Metric::Requests {
-            " %".to_owned()
-        } else {
-            format!(" {}", metric.unit().sign())
-        };
+    fn axis(&self, unit: &str) -> String {
         // A tenth of the scale defines the digits, because a column is never finer than a sixtieth.
         let step = (self.high - self.low) / 10.0;
         let label = |value: f64| {
@@ -163,9 +162,6 @@ mod tests {
         assert_eq!(line, "          │ ├───●───────┤");
         let line = scale(-10.0, 14.0).line([-10.0, -2.0, 4.0]);
         assert_eq!(line, "├───────●─┼───┤");
-        assert_eq!(
-            scale(-10.0, 14.0).axis(Metric::Mean),
-            "-10 ms    0        +14 ms"
-        );
+        assert_eq!(scale(-10.0, 14.0).axis(" ms"), "-10 ms    0        +14 ms");
     }
 }

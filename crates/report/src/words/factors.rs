@@ -2,7 +2,7 @@
 
 use analysis::summary::quantity;
 use analysis::summary::{ClaimName, EffectFigure, EffectSummary, FactorsSummary, MissingVariant};
-use model::Metric;
+use model::{Metric, Unit};
 
 /// The reason why a variant of a design has no trusted number.
 pub(crate) fn missing(variant: &MissingVariant) -> String {
@@ -12,7 +12,7 @@ pub(crate) fn missing(variant: &MissingVariant) -> String {
 
 /// The sentence on all effects. An example is ``For a typical request, `log` alone costs 7 us (6 to 8), `tls`
 /// alone costs 14 us (12 to 16)``, and then the interaction: ``both together cost 3 us (0 to 6) more``.
-pub(crate) fn effects(summary: &FactorsSummary, headline: Metric) -> Option<String> {
+pub(crate) fn effects(summary: &FactorsSummary, headline: Metric, times: Unit) -> Option<String> {
     if !summary.missing.is_empty() || headline == Metric::Requests {
         return None;
     }
@@ -25,16 +25,17 @@ pub(crate) fn effects(summary: &FactorsSummary, headline: Metric) -> Option<Stri
             ", over all levels of the other factors",
         ),
     };
+    let unit = headline.unit().with_times(times);
     let of_one = rows.iter().filter(|it| it.factors.len() == 1);
     let single = |effect: &EffectSummary| {
         let figure = effect.metrics.get(&headline)?;
         let name = &effect.factors[0];
         let words = match figure.claim {
-            ClaimName::Higher => format!("`{name}` {how}costs {}", size(figure, headline)?),
-            ClaimName::Lower => format!("`{name}` {how}saves {}", size(figure, headline)?),
+            ClaimName::Higher => format!("`{name}` {how}costs {}", size(figure, unit)?),
+            ClaimName::Lower => format!("`{name}` {how}saves {}", size(figure, unit)?),
             _ => format!(
                 "`{name}` {how}shows no difference ({})",
-                range(figure, headline)?
+                range(figure, unit)?
             ),
         };
         Some((figure.value, words))
@@ -46,7 +47,7 @@ pub(crate) fn effects(summary: &FactorsSummary, headline: Metric) -> Option<Stri
     };
     let said = [
         vec![largest(singles, "factors")],
-        together(summary, headline)?,
+        together(summary, headline, unit)?,
     ]
     .concat();
     let confounded = summary.effects.iter().any(|it| it.confounded.is_some());
@@ -75,7 +76,7 @@ fn largest(mut each: Vec<(f64, String)>, kind: &str) -> String {
 }
 
 /// The visible interactions of two factors in words, and the number of others. Empty without interactions.
-fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
+fn together(summary: &FactorsSummary, headline: Metric, unit: Unit) -> Option<Vec<String>> {
     let of_two = summary.effects.iter().filter(|it| it.factors.len() == 2);
     let of_two: Vec<&EffectSummary> = of_two.collect();
     let (mut visible, mut silent) = (Vec::new(), Vec::new());
@@ -93,11 +94,11 @@ fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
             ClaimName::Higher => "more",
             ClaimName::Lower => "less",
             _ => {
-                silent.push(range(figure, headline)?);
+                silent.push(range(figure, unit)?);
                 continue;
             }
         };
-        let words = format!("{both} {} {way}", size(figure, headline)?);
+        let words = format!("{both} {} {way}", size(figure, unit)?);
         visible.push((figure.value, words));
     }
     let mut parts = Vec::new();
@@ -116,16 +117,15 @@ fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
 }
 
 /// The size without its sign: `7 us (6 to 8)`. `None` with too few rounds.
-fn size(figure: &EffectFigure, metric: Metric) -> Option<String> {
+fn size(figure: &EffectFigure, unit: Unit) -> Option<String> {
     let (low, high) = figure.low.zip(figure.high)?;
-    let unit = metric.unit();
     Some(quantity::with_ends(unit, figure.value, low, high))
 }
 
 /// The ends of the interval: `-1 to +4 us`. `None` with too few rounds.
-fn range(figure: &EffectFigure, metric: Metric) -> Option<String> {
+fn range(figure: &EffectFigure, unit: Unit) -> Option<String> {
     let (low, high) = figure.low.zip(figure.high)?;
-    let text = quantity::signed(metric.unit(), figure.value, low, high);
+    let text = quantity::signed(unit, figure.value, low, high);
     let (value, ends) = text.split_once(" (")?;
     let unit = value.rsplit_once(' ').map_or("", |(_, unit)| unit);
     Some(format!("{} {unit}", ends.trim_end_matches(')')))

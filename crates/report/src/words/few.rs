@@ -2,20 +2,20 @@
 
 use analysis::summary::quantity;
 use analysis::summary::{FewPay, Payment};
-use model::Metric;
+use model::Unit;
 use recording::digits;
 
 /// The difference in words: `mean +1.04 ms (about a fifth of the requests pay more)`.
-pub(crate) fn words(few: &FewPay) -> String {
+pub(crate) fn words(few: &FewPay, times: Unit) -> String {
     let payers = payers(few).map_or_else(String::new, |payers| format!(" ({payers})"));
-    format!("{}{payers}", mean(few))
+    format!("{}{payers}", mean(few, times))
 }
 
 /// The difference of the mean in words: `mean +1.04 ms`.
-pub(crate) fn mean(few: &FewPay) -> String {
+pub(crate) fn mean(few: &FewPay, times: Unit) -> String {
     let latency_us = few.latency_us_mean;
     let sign = if latency_us < 0.0 { '-' } else { '+' };
-    let size = quantity::amount(Metric::Mean.unit(), latency_us.abs());
+    let size = quantity::amount(times, latency_us.abs());
     format!("mean {sign}{size}")
 }
 

@@ -1,9 +1,9 @@
 //! Meaning of a verdict in words. It states the cost of a request and its share of the baseline. Without a
 //! visible difference, it states the smallest difference that the run would have shown.
 
-use analysis::summary::quantity::{amount, figure, minutes, with_ends_beside};
+use analysis::summary::quantity::{amount, figure, minutes, with_ends};
 use analysis::summary::{Aside, Extent, FewPay, Meaning, Reference, SizeShown};
-use model::Metric;
+use model::{Metric, Unit};
 use recording::digits;
 
 use super::few;
@@ -37,7 +37,7 @@ pub(crate) fn sentence_at(name: &str, meaning: &Meaning, at: &str) -> String {
         }
     };
     let otherwise = meaning.aside.as_ref();
-    let otherwise = otherwise.map(|it| aside(it, meaning.of_baseline));
+    let otherwise = otherwise.map(|it| aside(it, meaning.times));
     format!(
         "{subject}{of_headline}{at}{}",
         otherwise.unwrap_or_default()
@@ -53,22 +53,18 @@ fn whose(against: &Reference) -> String {
     }
 }
 
-/// The size without its sign, in the unit of the baseline's figure: `80 us (75 to 88)`.
-fn without_sign(extent: &Extent, of_baseline: f64) -> String {
-    let other = match extent.metric {
-        Metric::Requests | Metric::Cpu => 0.0,
-        _ => of_baseline,
-    };
-    let ends = [extent.value, extent.low, extent.high];
-    with_ends_beside(extent.metric.unit(), ends, other)
+/// The size without its sign: `80 us (75 to 88)`.
+fn without_sign(extent: &Extent, times: Unit) -> String {
+    let unit = extent.metric.unit().with_times(times);
+    with_ends(unit, extent.value, extent.low, extent.high)
 }
 
 /// The size in words: ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
 fn size(meaning: &Meaning, extent: &Extent) -> String {
     let (metric, whose) = (meaning.headline, whose(&meaning.against));
     let share = share_in_all(extent, meaning.of_baseline);
-    let baseline = figure(metric.unit(), meaning.of_baseline);
-    let size = without_sign(extent, meaning.of_baseline);
+    let baseline = figure(metric.unit().with_times(meaning.times), meaning.of_baseline);
+    let size = without_sign(extent, meaning.times);
     if metric == Metric::Requests {
         let word = if extent.is_higher { "more" } else { "fewer" };
         let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
@@ -95,7 +91,7 @@ fn cost(extent: &Extent) -> &'static str {
 /// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of the
 /// baseline's 200 us`
 fn would_have_shown(meaning: &Meaning, detectable: f64) -> String {
-    let unit = meaning.headline.unit();
+    let unit = meaning.headline.unit().with_times(meaning.times);
     format!(
         ": no difference shown. Four of five runs like this one would show a difference of {}, {} {} {}",
         amount(unit, detectable),
@@ -106,7 +102,7 @@ fn would_have_shown(meaning: &Meaning, detectable: f64) -> String {
 }
 
 /// The difference that the headline metric does not show.
-fn aside(aside: &Aside, of_baseline: f64) -> String {
+fn aside(aside: &Aside, times: Unit) -> String {
     match aside {
         Aside::Mean {
             mean,
@@ -115,18 +111,18 @@ fn aside(aside: &Aside, of_baseline: f64) -> String {
         } => {
             let payers = few.as_ref().and_then(payers).unwrap_or_default();
             let slow = slow_quarter.as_ref();
-            let slow = slow.map(|it| of_slow_quarter(it, of_baseline));
+            let slow = slow.map(|it| of_slow_quarter(it, times));
             format!(
                 ". On average, slow requests included, it {} {}{payers}{}",
                 cost(mean),
-                without_sign(mean, of_baseline),
+                without_sign(mean, times),
                 slow.unwrap_or_default()
             )
         }
         Aside::ProcessorTime(extent) => format!(
             ". Processor time rises by {} a request, so some requests pay more, or work continues \
              after the response",
-            without_sign(extent, of_baseline)
+            without_sign(extent, times)
         ),
     }
 }
@@ -136,14 +132,14 @@ fn payers(few: &FewPay) -> Option<String> {
 }
 
 /// The cost for the slowest quarter: `. The slowest quarter of the requests takes 3.9 ms (3.1 to 4.8) longer`.
-fn of_slow_quarter(extent: &Extent, of_baseline: f64) -> String {
+fn of_slow_quarter(extent: &Extent, times: Unit) -> String {
     let word = match extent.is_higher {
         true => "longer",
         false => "less",
     };
     format!(
         ". The slowest quarter of the requests takes {} {word}",
-        without_sign(extent, of_baseline)
+        without_sign(extent, times)
     )
 }
 
@@ -202,6 +198,7 @@ mod tests {
             of_baseline: 200.0,
             size,
             aside,
+            times: Unit::Microseconds,
         };
         sentence("rhai", &meaning)
     }
@@ -247,6 +244,7 @@ mod tests {
             of_baseline: 12_100.0,
             size: SizeShown::Shown(extent(Metric::Typical, 3_000.0, 20.0)),
             aside: None,
+            times: Unit::Milliseconds,
         };
         assert_eq!(
             sentence("rhai", &slow),

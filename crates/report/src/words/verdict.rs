@@ -1,7 +1,7 @@
 //! Verdicts in words.
 
 use analysis::summary::{Invalidity, Margin, Reason, Verdict};
-use model::{InvalidKind, Unit};
+use model::InvalidKind;
 use recording::digits;
 
 use super::causes::cause;
@@ -121,12 +121,7 @@ fn margin(by: Margin, speed: &str, number: &str) -> String {
             let (from, to) = digits::interval_ends(from * 100.0, to * 100.0);
             format!("{from} % to {to} % {number} requests/s")
         }
-        Margin::Amount { metric, from, to } => {
-            // The unit of the sentence about the same difference.
-            let unit = match metric.unit() {
-                Unit::Milliseconds if to < 1e4 => Unit::Microseconds,
-                other => other,
-            };
+        Margin::Amount { unit, from, to, .. } => {
             let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));
             format!("{speed} by {from} to {to} {}", unit.sign())
         }

@@ -72,9 +72,9 @@ impl Found {
             let planted = f64::from(PLANTED_US);
             let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
             Some(Found::Difference {
-                size: overhead.in_words(metric)?,
+                size: overhead.in_words(summary.unit(metric))?,
                 holds_planted: (low..=high).contains(&planted),
-                smallest: overhead.detectable_in_words(metric),
+                smallest: overhead.detectable_in_words(summary.unit(metric)),
             })
         });
         found.unwrap_or_else(|| {
