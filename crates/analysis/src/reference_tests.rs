@@ -36,7 +36,7 @@ fn page() -> String {
             "| `{name}` | {} | `{}` | {} | {better} | {} |",
             spellings.join(", "),
             metric.key(),
-            metric.unit().sign(),
+            metric.unit().signs(),
             metric.meaning()
         );
     }

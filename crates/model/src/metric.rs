@@ -586,6 +586,15 @@ impl Unit {
         }
     }
 
+    /// The signs that reports may show, such as `us or ms`.
+    #[must_use]
+    pub fn signs(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "us or ms",
+            other => other.sign(),
+        }
+    }
+
     /// The units that users may write, each with its size in the unit of the recording.
     #[must_use]
     pub fn written(self) -> &'static [(&'static str, f64)] {
