@@ -83,6 +83,8 @@ fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
         };
         let meaning = property["description"].as_str();
         let meaning = meaning.expect("every key of the wire has a doc comment");
+        // A row of a table has one line.
+        let meaning = meaning.replace("\n\n", "<br>");
         let value = value(property);
         writeln!(text, "| `{key}` | {value} | {default} | {meaning} |")
             .expect("a String takes everything");
@@ -193,6 +195,21 @@ fn words(list: &Value) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_row_of_a_table_has_one_line() {
+        let text = manual();
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair[0].starts_with('|')) {
+            assert!(pair[0].ends_with('|'), "{}", pair[0]);
+            assert!(
+                pair[1].is_empty() || pair[1].starts_with('|'),
+                "{}",
+                pair[1]
+            );
+        }
+        assert!(text.contains("<br>"), "no key has several paragraphs");
+    }
 
     #[test]
     fn every_part_of_the_schema_has_a_section() {

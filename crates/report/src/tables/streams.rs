@@ -62,7 +62,7 @@ pub(crate) fn all(summary: &Summary) -> [StreamTable; 5] {
         },
         StreamTable {
             id: "positions",
-            title: "Arrival of events by position (ms since due)",
+            title: "Arrival of events by position, since due",
             table: positions(summary),
         },
         StreamTable {
@@ -177,11 +177,12 @@ fn positions(summary: &Summary) -> Table {
             Vec::<Vec<Cell>>::new(),
         );
     }
+    let unit = summary.unit(Metric::FirstEvent).sign();
     let mut columns = vec![Column::words("variant")];
     columns.extend(
         known
             .iter()
-            .map(|position| Column::figure(digits::count(*position), "")),
+            .map(|position| Column::figure(digits::count(*position), unit)),
     );
     let cells = |(row, events): (&VariantSummary, &analysis::summary::EventsSummary)| {
         let mut cells = vec![Cell::from(row.title())];

@@ -254,7 +254,7 @@ fn plain(text: &str) -> String {
             }
         }
     }
-    (out + rest).replace('`', "")
+    (out + rest).replace('`', "").replace("<br>", " ")
 }
 
 #[cfg(test)]
@@ -285,6 +285,10 @@ mod tests {
         assert!(!text.contains("load.phases"), "{text}");
         assert!(!text.contains('`') && !text.contains("]("), "{text}");
         assert!(explained("rounds").contains("default: 10"));
+        // A key with several paragraphs does not hide the keys after it.
+        for key in ["requests", "sweep", "timeout", "tls"] {
+            assert!(explained(&format!("load.{key}")).contains("a key"), "{key}");
+        }
     }
 
     #[test]
