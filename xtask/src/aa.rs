@@ -120,6 +120,10 @@ enum Piece {
     Factors,
     /// Side by side: null servers with planted times of streams.
     Streams,
+    /// Side by side: null servers that deliver events over WebSocket later.
+    Delivery,
+    /// Side by side: null servers that answer calls of gRPC later.
+    Calls,
     /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
     /// Labs in both orders of variants, to check whether their intervals overlap.
@@ -135,9 +139,13 @@ impl Piece {
         match self {
             // Within a round of 2 s the requests differ more than the starts do. With 200 requests an
             // interval is twice as wide as with 500.
-            Piece::PlantedDelay | Piece::PlantedBurn | Piece::Ladder | Piece::Factors => 250,
+            Piece::PlantedDelay
+            | Piece::PlantedBurn
+            | Piece::Ladder
+            | Piece::Factors
+            | Piece::Calls => 250,
             // A stream takes 100 ms, and its events keep the machine busy.
-            Piece::Streams => 40,
+            Piece::Streams | Piece::Delivery => 40,
             _ => 100,
         }
     }
@@ -228,7 +236,9 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
         Piece::Ladder => ladder::section(bench, repeat(30)),
         Piece::Factors => factors::section(bench, repeat(30)),
-        Piece::Streams => streams::section(bench, repeat(30)),
+        Piece::Streams => streams::section(bench, &streams::EVENTS_OVER_HTTP, repeat(30)),
+        Piece::Delivery => streams::section(bench, &streams::DELIVERY, repeat(30)),
+        Piece::Calls => streams::section(bench, &streams::CALLS, repeat(30)),
         Piece::Neighbors if args.write && !args.only.is_empty() => {
             bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
         }
