@@ -344,6 +344,7 @@ fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
     let names: Vec<String> = names.collect();
     let whom = match names.len() {
         1 => names[0].clone(),
+        2 if measured == 2 => "both variants".to_owned(),
         all if all == measured => format!("all {all} variants"),
         _ => names.join(", "),
     };

@@ -23,15 +23,18 @@ pub(super) enum Task {
     Http2,
     /// Small responses over HTTP/2 with TLS.
     Http2Tls,
+    /// Unary calls of gRPC with empty messages.
+    Grpc,
 }
 
 impl Task {
-    pub(super) const ALL: [Task; 5] = [
+    pub(super) const ALL: [Task; 6] = [
         Task::Small,
         Task::Large,
         Task::Tls,
         Task::Http2,
         Task::Http2Tls,
+        Task::Grpc,
     ];
 
     pub(super) fn title(self) -> &'static str {
@@ -41,6 +44,7 @@ impl Task {
             Task::Tls => "Small responses over TLS 1.3",
             Task::Http2 => "Small responses over HTTP/2",
             Task::Http2Tls => "Small responses over HTTP/2 with TLS 1.3",
+            Task::Grpc => "Unary calls of gRPC",
         }
     }
 
@@ -55,7 +59,7 @@ impl Task {
         match self {
             Task::Small | Task::Large => Wire::Plain,
             Task::Tls => Wire::Tls,
-            Task::Http2 => Wire::Http2,
+            Task::Http2 | Task::Grpc => Wire::Http2,
             Task::Http2Tls => Wire::Http2Tls,
         }
     }
@@ -63,6 +67,7 @@ impl Task {
     fn path(self) -> &'static str {
         match self {
             Task::Large => "/large.json",
+            Task::Grpc => "/bench.Bench/Get",
             _ => "/small.json",
         }
     }
@@ -70,7 +75,9 @@ impl Task {
     /// Number of connections, and of requests in flight on each.
     pub(super) fn shape(self, setting: Setting) -> (u32, u32) {
         match self {
-            Task::Http2 | Task::Http2Tls => ((setting.connections / STREAMS).max(1), STREAMS),
+            Task::Http2 | Task::Http2Tls | Task::Grpc => {
+                ((setting.connections / STREAMS).max(1), STREAMS)
+            }
             _ => (setting.connections, 1),
         }
     }
@@ -86,6 +93,8 @@ pub(super) struct Generator {
     dialect: Dialect,
     task: Task,
     url: String,
+    /// The file with the schema of the calls of gRPC.
+    schema: PathBuf,
     /// The file with the body to compare with.
     right_body: Option<PathBuf>,
 }
@@ -101,11 +110,12 @@ enum Dialect {
     K6,
     Bombardier,
     H2load,
+    Ghz,
 }
 
 /// Programs that support each task. weigh comes first, because ratios refer to it.
 fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
-    use Dialect::{Ab, Bombardier, H2load, Hey, K6, Oha, Weigh, Wrk};
+    use Dialect::{Ab, Bombardier, Ghz, H2load, Hey, K6, Oha, Weigh, Wrk};
     match task {
         Task::Small => &[
             ("weigh", Weigh),
@@ -132,6 +142,7 @@ fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
             ("h2load", H2load),
             ("oha", Oha),
         ],
+        Task::Grpc => &[("weigh", Weigh), ("ghz", Ghz)],
     }
 }
 
@@ -151,6 +162,7 @@ pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
             dialect,
             task,
             url: nginx.url(task.wire(), task.path()),
+            schema: nginx.schema(),
             right_body: (name == CHECKED).then(|| nginx.right_body(task.path())),
         })
         .collect()
@@ -178,6 +190,7 @@ impl Dialect {
             Dialect::Ab => rate_after(text, "Requests per second:"),
             Dialect::K6 => rate_after(text, "http_reqs"),
             Dialect::Bombardier => rate_after(text, "Reqs/sec"),
+            Dialect::Ghz => rate_after(text, "Requests/sec:"),
             Dialect::H2load => rate_after(text.split("finished in").nth(1)?, "s,"),
             Dialect::Wrk | Dialect::Hey | Dialect::Oha => rate_after(text, "Requests/sec:"),
         }
@@ -222,12 +235,23 @@ impl Generator {
                     true => format!("--http2 --streams {streams}"),
                     false => String::new(),
                 };
+                let (url, grpc) = match self.task {
+                    Task::Grpc => {
+                        let (address, call) = self.call();
+                        let schema = self.schema.display();
+                        (
+                            &format!("http://{address}/"),
+                            format!("--grpc {call} --proto {schema}"),
+                        )
+                    }
+                    _ => (url, String::new()),
+                };
                 let insecure = match self.task.wire() {
                     Wire::Tls | Wire::Http2Tls => "--insecure",
                     Wire::Plain | Wire::Http2 => "",
                 };
                 format!(
-                    "load {url} {http2} {insecure} -c {connections} -z {seconds}s --format json"
+                    "load {url} {http2} {grpc} {insecure} -c {connections} -z {seconds}s --format json"
                 )
             }
             Dialect::Wrk => format!("-t1 -c{connections} -d{seconds}s {url}"),
@@ -243,6 +267,15 @@ impl Generator {
                  -e URL={url} -"
             ),
             Dialect::Bombardier => format!("-c {connections} -d {seconds}s --print r {url}"),
+            Dialect::Ghz => {
+                let (address, call) = self.call();
+                format!(
+                    "--insecure --proto {} --call {call} --data {{}} --cpus 1 -c {} \
+                     --connections {connections} -z {seconds}s {address}",
+                    self.schema.display(),
+                    connections * streams
+                )
+            }
             Dialect::H2load if is_http2 => {
                 format!("-t1 -c{connections} -m{streams} -D{seconds} {url}")
             }
@@ -253,6 +286,12 @@ impl Generator {
             words.extend(["--expect-body".to_owned(), right.display().to_string()]);
         }
         words
+    }
+
+    /// The address and the method of a call.
+    fn call(&self) -> (&str, &str) {
+        let after = self.url.trim_start_matches("http://");
+        after.split_once('/').unwrap_or((after, ""))
     }
 
     /// One run, pinned to the core next to nginx's core.

@@ -43,6 +43,10 @@ struct Ports {
 /// The body of a small response.
 const SMALL: &str = r#"{"data":{"hello":"world"}}"#;
 
+/// The schema of the calls of gRPC.
+const SCHEMA: &str = "syntax = \"proto3\";\npackage bench;\nmessage Empty {}\n\
+                      service Bench { rpc Get(Empty) returns (Empty); }\n";
+
 /// Length of a large body in bytes.
 const LARGE_BYTES: usize = 8192;
 
@@ -60,6 +64,9 @@ impl Nginx {
         fs::create_dir(folder.path().join("www"))?;
         fs::write(folder.path().join("www/large.json"), large)?;
         fs::write(folder.path().join("small.json"), SMALL)?;
+        fs::write(folder.path().join("bench.proto"), SCHEMA)?;
+        // An empty message: the byte without compression, and the length 0.
+        fs::write(folder.path().join("www/message"), [0; 5])?;
         let ports = Ports {
             plain: free_port()?,
             tls: free_port()?,
@@ -105,6 +112,11 @@ impl Nginx {
             "/large.json" => self.folder.path().join("www/large.json"),
             _ => self.folder.path().join("small.json"),
         }
+    }
+
+    /// The file with the schema of its calls of gRPC.
+    pub(super) fn schema(&self) -> PathBuf {
+        self.folder.path().join("bench.proto")
     }
 
     /// Number of requests, by nginx's own count.
@@ -184,6 +196,8 @@ fn config(folder: &Path, ports: Ports) -> String {
          listen 127.0.0.1:{http2} http2 backlog=4096;\n    \
          listen 127.0.0.1:{http2_tls} ssl http2 backlog=4096;\n    root {folder}/www;\n    \
          location = /small.json {{ return 200 '{SMALL}'; }}\n    \
+         location = /bench.Bench/Get {{ error_page 405 =200 /message; return 405; }}\n    \
+         location = /message {{ default_type application/grpc; add_trailer grpc-status 0; }}\n    \
          location = /count {{ stub_status; }}\n  }}\n}}\n"
     )
 }
