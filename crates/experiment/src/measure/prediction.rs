@@ -182,7 +182,8 @@ impl Experiment<'_> {
         let shown = predicted.tried.iter().filter_map(|(id, trial)| {
             let baseline = trial_of(self.candidates.against(*id)?)?;
             let deviation = predicted.error(trial).hypot(predicted.error(baseline));
-            let difference = stats::width::detectable_at(deviation, rounds, confidence)?;
+            let detectable = stats::width::detectable_at(deviation, rounds, confidence)?;
+            let difference = resolved(detectable, baseline.observed.alone_s);
             let name = self.candidates.get(*id).name();
             let percent = difference / baseline.observed.alone_s * 100.0;
             let percent = short(percent);
@@ -199,6 +200,15 @@ impl Experiment<'_> {
             ),
         }
     }
+}
+
+/// Half the width of a bucket of a histogram, as a share of its value.
+const BUCKET: f64 = 0.0005;
+
+/// Returns the difference, but at least half of a bucket at this latency. If all latencies of a trial are in one
+/// bucket, their scatter is not known.
+fn resolved(detectable_s: f64, latency_s: f64) -> f64 {
+    detectable_s.max(latency_s * BUCKET)
 }
 
 impl Predicted<'_> {
@@ -280,6 +290,12 @@ fn micros(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_without_scatter_resolves_half_a_bucket() {
+        assert!((resolved(0.0, 2.0) - 0.001).abs() < 1e-12);
+        assert!((resolved(0.004, 2.0) - 0.004).abs() < 1e-12);
+    }
 
     #[test]
     fn the_rate_of_phases_is_that_of_their_requests() {
