@@ -335,9 +335,10 @@ impl Variation<'_> {
     ) -> Option<Vec<TextPart>> {
         let list = self.lists.iter().find(|it| it.number == number)?;
         let stands = |text: &str| match is_url {
+            // The lab writes it unchanged.
             true => text
                 .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)),
+                .all(|byte| byte.is_ascii_graphic() && !b"\"#<>`{}".contains(&byte)),
             false => !text.contains(['"', '\\']) && !text.chars().any(char::is_control),
         };
         let rows = list.rows.as_ref()?;

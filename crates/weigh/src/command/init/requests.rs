@@ -11,7 +11,7 @@ use experiment::secrets::{is_secret, named};
 use serde_json::Value;
 
 use super::tree::json_text;
-use super::values::without_notation;
+use super::values::{with_raw, without_notation};
 use check::{check, has_only, secret_in};
 use left_out::Omissions;
 pub(super) use text::Rows;
@@ -247,11 +247,13 @@ impl Requests {
     }
 
     /// Adds a request with a weight of at least 1. In a scenario, the weight is its number of steps.
-    pub(super) fn add_times(&mut self, given: Given, times: u32) {
+    pub(super) fn add_times(&mut self, mut given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
-        if let Err(why) = check(&given).and_then(|()| self.check_places(&given)) {
-            return self.leave_out_request(given.line, &what, &why);
+        let checked = check(&given).and_then(|()| self.check_places(&given));
+        match checked.and_then(|()| self.raw_path(&given.path)) {
+            Ok(path) => given.path = path,
+            Err(why) => return self.leave_out_request(given.line, &what, &why),
         }
         let places = given.places.clone();
         let request = self.open(given, times);
@@ -290,6 +292,32 @@ impl Requests {
                 "no request before it in the lab captures `{place}` from its answer"
             )),
         }
+    }
+
+    /// The path with the notation of each value. Other tools encode only characters that a URL cannot contain.
+    fn raw_path(&mut self, path: &str) -> Result<String, String> {
+        let captures = self.sent.iter().flat_map(|step| &step.captures);
+        let mut raw: Vec<String> = captures.map(|captured| captured.name.clone()).collect();
+        let mut path = path.to_owned();
+        if let Some(data) = &mut self.data {
+            for index in 0..data.columns.len() {
+                let column = data.columns[index].clone();
+                let place = format!("{{{{{column}}}}}");
+                if !path.contains(&place) {
+                    continue;
+                }
+                match data.is_raw_in_path(index) {
+                    Some(true) => raw.push(column),
+                    Some(false) => {}
+                    None => {
+                        let encoded = data.encoded_column(index)?;
+                        path = path.replace(&place, &format!("{{{{{encoded}}}}}"));
+                        raw.push(encoded);
+                    }
+                }
+            }
+        }
+        Ok(with_raw(&path, |name| raw.iter().any(|raw| raw == name)))
     }
 
     /// Adds a request to the scenario. Its weight is its number of steps.
@@ -417,7 +445,10 @@ fn is_place(value: &str, places: &[String]) -> bool {
         .and_then(|rest| rest.strip_suffix("}}"));
     // Another word before it may be a credential, except the name of a scheme.
     value.split(' ').count() <= 2
-        && word.is_some_and(|word| places.iter().any(|place| place == word.trim()))
+        && word.is_some_and(|word| {
+            let word = without_notation(word.trim());
+            places.iter().any(|place| without_notation(place) == word)
+        })
 }
 
 #[cfg(test)]

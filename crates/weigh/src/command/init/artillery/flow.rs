@@ -11,7 +11,7 @@ use super::{Test, Walked};
 use crate::command::init::origins::origin;
 use crate::command::init::placeholders::{Filling, Meaning, Meanings, dynamic, json_pointer};
 use crate::command::init::requests::Given;
-use crate::command::init::values::{plain, url_text};
+use crate::command::init::values::{plain, url_text, with_notation};
 
 /// The supported methods. `delete` has a rule of its own.
 const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
@@ -371,6 +371,7 @@ impl<'a> Flow<'a> {
             }
         }
         let query = pairs(step.get("qs"), &mut filling, Lists::Repeated)?;
+        let query = with_notation("encoded", &query);
         if !query.is_empty() {
             // The engine replaces a query of the URL.
             let path = given.path.split('?').next().unwrap_or_default();
@@ -430,6 +431,10 @@ impl<'a> Flow<'a> {
     fn path(&self, url: &str) -> Result<String, String> {
         if url.starts_with('/') {
             return Ok(url_text(&format!("{}{url}", self.test.base)));
+        }
+        // A captured URL has to begin with a slash, as `Location` often does.
+        if url.starts_with("{{") && self.test.base.is_empty() {
+            return Ok(url_text(url));
         }
         let Some((_, rest)) = url.split_once("://") else {
             return Err("its URL has neither a server nor a `/` at its beginning".to_owned());

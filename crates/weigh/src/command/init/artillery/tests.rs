@@ -155,14 +155,14 @@ fn scenarios_with_captured_values_follow_each_other() {
     let requests = read_text(text);
     assert_eq!(requests.counts(), (4, 4));
     let load = requests.load();
-    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 2, "{load}");
-    assert_eq!(load.matches("path: \"/b/{{t}}\"").count(), 1, "{load}");
+    assert_eq!(load.matches("path: \"/a/{{raw:t}}\"").count(), 2, "{load}");
+    assert_eq!(load.matches("path: \"/b/{{raw:t}}\"").count(), 1, "{load}");
     assert!(load.contains("An iteration runs all scenarios"), "{load}");
     let heavy = text
         .replace("weight: 20", "weight: 77")
         .replace("weight: 10", "weight: 3");
     let load = read_text(&heavy).load();
-    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 1, "{load}");
+    assert_eq!(load.matches("path: \"/a/{{raw:t}}\"").count(), 1, "{load}");
     assert!(
         load.contains("Each scenario runs once, without its weight."),
         "{load}"
@@ -330,10 +330,16 @@ fn rows_of_a_file_become_data() {
     let text = "config:\n  target: http://x\n  payload: {path: users.csv, fields: [name, age], skipHeader: true, order: sequence}\n\
                 scenarios: [{flow: [{post: {url: '/u/{{ name }}', json: {age: '{{ age }}', both: '{{ name }} {{ age }}'}}}]}]\n";
     let requests = read(&path, text, None, false).expect("a test");
-    assert_eq!(requests.texts(), ["name-value,age\nann,7\n\"b, c\",8\n"]);
+    assert_eq!(
+        requests.texts(),
+        ["name-value,age,name-value-in-path\nann,7,ann\n\"b, c\",8,\"b,%20c\"\n"]
+    );
     let load = requests.load();
     assert!(load.contains("data: data.csv\n"), "{load}");
-    assert!(load.contains("path: \"/u/{{name-value}}\""), "{load}");
+    assert!(
+        load.contains("path: \"/u/{{raw:name-value-in-path}}\""),
+        "{load}"
+    );
     assert!(
         load.contains(r#"json: {"age":"{{age}}","both":"{{name-value}} {{age}}"}"#),
         "{load}"

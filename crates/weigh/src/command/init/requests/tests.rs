@@ -101,16 +101,16 @@ fn a_login_and_its_token_become_a_scenario() {
         capture:
           "token": {json: "/token"}
           "number": {regex: "id=([0-9]+)"}
-      - name: "GET /items/{{number}}?token={{token}}"
+      - name: "GET /items/{{raw:number}}?token={{raw:token}}"
         method: "GET"
-        path: "/items/{{number}}?token={{token}}"
+        path: "/items/{{raw:number}}?token={{raw:token}}"
         pause: 1500ms
         headers:
           "Authorization": "Bearer {{token}}"
         expect: {status: [200, 404]}
-      - name: "GET /items/{{number}}?token={{token}} (2)"
+      - name: "GET /items/{{raw:number}}?token={{raw:token}} (2)"
         method: "GET"
-        path: "/items/{{number}}?token={{token}}"
+        path: "/items/{{raw:number}}?token={{raw:token}}"
         pause: 1500ms
         headers:
           "Authorization": "Bearer {{token}}"

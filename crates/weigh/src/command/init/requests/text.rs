@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{Captured, CapturedFrom, Request, Requests};
 use crate::command::init::tree::json_text;
+use crate::command::init::values::{is_raw_in_path, url_text};
 use crate::yaml_text::quoted;
 
 /// Maximum length of a comment, in characters.
@@ -34,6 +35,29 @@ impl Rows {
         };
         let text: String = lines.map(line).collect();
         (PathBuf::from(DATA_FILE), text.into_bytes())
+    }
+
+    /// True if the values of a column stay unchanged in a path, see [`is_raw_in_path`].
+    pub(super) fn is_raw_in_path(&self, index: usize) -> Option<bool> {
+        let values: Vec<&str> = self.rows.iter().map(|row| row[index].as_str()).collect();
+        is_raw_in_path(&values)
+    }
+
+    /// The name of a column with the values of another column as URLs contain them.
+    pub(super) fn encoded_column(&mut self, index: usize) -> Result<String, String> {
+        let column = &self.columns[index];
+        if self.rows.iter().any(|row| row[index].contains('#')) {
+            return Err(format!("a value of `{column}` in its path contains `#`"));
+        }
+        let name = format!("{column}-in-path");
+        if !self.columns.contains(&name) {
+            self.columns.push(name.clone());
+            for row in &mut self.rows {
+                let value = url_text(&row[index]);
+                row.push(value);
+            }
+        }
+        Ok(name)
     }
 
     fn line(&self) -> String {
