@@ -285,7 +285,7 @@ mod tests {
         origins.leave_out_others("b.example:443", &mut requests);
         assert_eq!(
             requests.summary(),
-            "Took 0 of 2 requests of x, left out 2:\n  \
+            "Took no request of x, left out all 2 requests:\n  \
              1 request: to a.example:80, but the lab takes b.example:443\n  \
              1 request: to the server of `{{base}}`, but the lab takes b.example:443\n\
              Servers that the lab does not take: a.example:80 (1), the server of `{{base}}` (1). Choose a server with `--host`.\n"

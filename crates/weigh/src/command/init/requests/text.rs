@@ -101,6 +101,7 @@ impl Requests {
         let (taken, all) = self.counts();
         let lines = self.left_out.first_lines();
         let mut text = match all - taken {
+            _ if taken == 0 => format!("Took no request of {}", self.source),
             0 => format!("Took {} of {}", all_of(all), self.source),
             left => format!(
                 "Took {taken} of {} of {}, left out {left}",
@@ -108,6 +109,9 @@ impl Requests {
                 self.source
             ),
         };
+        if taken == 0 && all > 0 {
+            let _ = write!(text, ", left out {}", all_of(all));
+        }
         text += if lines.is_empty() { ".\n" } else { ":\n" };
         for line in lines {
             let _ = writeln!(text, "  {}", one_line(&line));
