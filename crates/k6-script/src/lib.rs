@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use files::{FileSource, Unreadable};
 pub use recording::{
     AcceptedStatus, AnswerForm, AnswerValue, CallBody, Drawn, LeftModule, ScriptCall, ScriptNote,
-    ScriptRecording, ScriptRows, ScriptScenario, TextPart,
+    ScriptPause, ScriptRecording, ScriptRows, ScriptScenario, TextPart,
 };
 
 /// The stack of the thread for a script, in bytes. The parser of deep files needs most of it.

@@ -51,6 +51,8 @@ pub(crate) struct RawRequest {
     pub(crate) accepted: Option<RawAccepted>,
     pub(crate) notes: Vec<String>,
     pub(crate) problems: Vec<String>,
+    /// Pauses since the request before it, in milliseconds.
+    pub(crate) pause: f64,
 }
 
 /// A placeholder of the script.
@@ -105,6 +107,8 @@ pub(crate) struct RawIteration {
     pub(crate) to: usize,
     pub(crate) drawn: BTreeMap<String, Value>,
     pub(crate) ended: Option<RawEnd>,
+    /// Pauses after the last request, in milliseconds.
+    pub(crate) rest: f64,
 }
 
 /// All iterations of a scenario.

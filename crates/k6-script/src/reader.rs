@@ -8,8 +8,8 @@ use crate::raw::{
     Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario,
 };
 use crate::recording::{
-    AcceptedStatus, AnswerForm, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptRecording,
-    ScriptScenario, TextPart,
+    AcceptedStatus, AnswerForm, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptPause,
+    ScriptRecording, ScriptScenario, TextPart,
 };
 use crate::vary::{Sample, Variation};
 
@@ -45,6 +45,7 @@ pub(crate) fn recording(ran: Ran) -> ScriptRecording {
             exec: scenario.exec.clone(),
             iterations: u32::try_from(scenario.iterations.len()).unwrap_or(u32::MAX),
             calls,
+            rest: ScriptPause::of(scenario.iterations.iter().map(|it| it.rest)),
         });
         notes.extend(
             reader.ends(
@@ -287,6 +288,7 @@ impl Reader<'_> {
             notes: request.notes.clone(),
             problems: request.problems.clone(),
             count: 1,
+            pause: ScriptPause::of(std::iter::once(request.pause)),
         }
     }
 
@@ -294,6 +296,7 @@ impl Reader<'_> {
     fn calls(&self, scenario: &RawScenario, variation: &mut Variation<'_>) -> Vec<ScriptCall> {
         let mut order = Vec::<usize>::new();
         let mut samples = BTreeMap::<usize, Vec<Sample>>::new();
+        let mut pauses = BTreeMap::<usize, Vec<f64>>::new();
         for iteration in &scenario.iterations {
             let sent = self
                 .raw
@@ -310,17 +313,21 @@ impl Reader<'_> {
                     order.insert(after.map_or(0, |it| it + 1), number);
                 }
                 last = Some(number);
+                pauses.entry(number).or_default().push(request.pause);
                 samples.entry(number).or_default().push(Sample {
                     call,
                     drawn: iteration.drawn.clone(),
                 });
             }
         }
-        let groups = order
-            .into_iter()
-            .filter_map(|number| samples.remove(&number));
-        groups
-            .flat_map(|samples| variation.calls(samples))
-            .collect()
+        let mut calls = Vec::new();
+        for number in order {
+            let own = samples.remove(&number).unwrap_or_default();
+            let pause = pauses.remove(&number).unwrap_or_default();
+            let pause = ScriptPause::of(pause.into_iter());
+            let variants = variation.calls(own).into_iter();
+            calls.extend(variants.map(|call| ScriptCall { pause, ..call }));
+        }
+        calls
     }
 }

@@ -1,5 +1,7 @@
 //! The recording of a script, without repetition.
 
+use std::time::Duration;
+
 use crate::ScriptPlace;
 
 /// A value of an answer.
@@ -75,6 +77,39 @@ pub enum AcceptedStatus {
     These(Vec<u16>),
 }
 
+/// The pauses of a script at one place, in all iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptPause {
+    /// The shortest.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+impl ScriptPause {
+    /// The pauses of several iterations, in milliseconds.
+    pub(crate) fn of(milliseconds: impl Iterator<Item = f64>) -> ScriptPause {
+        let lengths = milliseconds
+            .map(|it| Duration::try_from_secs_f64((it / 1000.0).max(0.0)).unwrap_or(Duration::MAX));
+        let mut found: Option<ScriptPause> = None;
+        for length in lengths {
+            let known = found.get_or_insert(ScriptPause {
+                least: length,
+                most: length,
+            });
+            known.least = known.least.min(length);
+            known.most = known.most.max(length);
+        }
+        found.unwrap_or_default()
+    }
+
+    /// True if the iterations pause for different times.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.least != self.most
+    }
+}
+
 /// A request of the script.
 #[derive(Clone, Debug)]
 pub struct ScriptCall {
@@ -98,6 +133,8 @@ pub struct ScriptCall {
     pub problems: Vec<String>,
     /// The number of iterations that send it.
     pub count: u32,
+    /// The pauses since the request before it.
+    pub pause: ScriptPause,
 }
 
 /// A scenario, with the calls of its function.
@@ -111,6 +148,8 @@ pub struct ScriptScenario {
     pub iterations: u32,
     /// Its calls, in order.
     pub calls: Vec<ScriptCall>,
+    /// The pauses after its last call.
+    pub rest: ScriptPause,
 }
 
 /// A sentence about a place.

@@ -15,6 +15,8 @@ export const stage = { name: 'init', iteration: 0, of: '' };
 let turns = new Map();
 let callback = null;
 let groups = [];
+/** Milliseconds of pauses since the last request of this iteration. */
+let paused = 0;
 
 /** Begins an iteration of a function. */
 export function enter(name, of, iteration) {
@@ -23,7 +25,20 @@ export function enter(name, of, iteration) {
   stage.iteration = iteration;
   turns = new Map();
   groups = [];
+  paused = 0;
   jar.clear();
+}
+
+/** Adds a pause before the next request. */
+export function pausing(milliseconds) {
+  if (milliseconds > 0) paused += milliseconds;
+}
+
+/** The pauses since the last request, in milliseconds. */
+export function rest() {
+  const whole = Math.round(paused * 1000) / 1000;
+  paused = 0;
+  return whole;
 }
 
 /** Runs a function within a group. */
@@ -261,7 +276,7 @@ function send(method, target, body, params = {}) {
   const request = {
     answer: requests.length, stage: stage.name, of: stage.of, iteration: stage.iteration, turn, place, groups: [...groups],
     method: String(method).toUpperCase(), url, headers, body: bodyOf(body, headers, problems),
-    assumed: null, expected: null, notes, problems,
+    assumed: null, expected: null, notes, problems, pause: rest(),
     accepted: given.responseCallback === undefined ? callback : given.responseCallback?.ranges ?? 'any',
   };
   requests.push(request);

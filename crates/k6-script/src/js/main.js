@@ -84,7 +84,7 @@ async function repeat(scenario, run, data, users) {
     } catch (error) {
       ended = failure(error);
     }
-    iterations.push({ from: before, to: http.requests.length, drawn: draws.end(), ended });
+    iterations.push({ from: before, to: http.requests.length, drawn: draws.end(), ended, rest: http.rest() });
     if (ended !== null && http.requests.length === before) break;
   }
   return { name: scenario.name, exec: scenario.exec, iterations };

@@ -142,12 +142,9 @@ fn add_notes(recording: &ScriptRecording, requests: &mut Requests) {
     if recording.functions.iter().any(|name| name == "teardown") {
         requests.leave_out("teardown", "what it sends is not part of the load");
     }
-    if recording.has_pauses {
-        let why = match requests.is_scenario() {
-            true => "the steps follow without pauses. Add `pause: 1s` to a step for a think time",
-            false => "the load decides when requests are sent",
-        };
-        requests.leave_out("sleep", why);
+    // The steps of a scenario have the pauses.
+    if recording.has_pauses && !requests.is_scenario() {
+        requests.leave_out("sleep", "the load decides when requests are sent");
     }
     if recording.has_checks {
         requests.leave_out(

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use experiment::address;
 use http::Uri;
@@ -165,9 +166,9 @@ impl Draft<'_> {
             Some(requests) => requests.load(),
             None => format!("  path: {}\n", quoted(&self.request_path())),
         };
-        let head = match self.requests.is_some_and(Requests::is_scenario) {
-            true => LOAD_STEPS,
-            false => LOAD,
+        let head = match self.requests.filter(|it| it.is_scenario()) {
+            Some(requests) => load_steps(requests.pauses()),
+            None => LOAD.to_owned(),
         };
         format!(
             "{head}{sent}\
@@ -307,13 +308,24 @@ load:
   rate: auto
 ";
 
-/// The beginning of the load for a scenario.
+/// The beginning of the load for a scenario. A round is long enough for the pauses of an iteration.
+fn load_steps(pauses: Duration) -> String {
+    let paused = pauses.as_millis().div_ceil(1000);
+    let why = match paused {
+        0 => String::new(),
+        seconds => format!(". The pauses of one iteration take {seconds} s"),
+    };
+    format!(
+        "{LOAD_STEPS}  duration: {}s # of each round{why}\n",
+        5 + paused
+    )
+}
+
 const LOAD_STEPS: &str = "\
 # The steps and the rate of their iterations. Each variant receives this rate, by plan. With
 # `connections: 10` instead of `rate`, each connection runs one iteration after another.
 load:
   rate: 10/s
-  duration: 5s # of each round
 ";
 
 const EXPECT: &str = "

@@ -173,6 +173,11 @@ impl Requests {
         self.is_scenario
     }
 
+    /// The pauses of one iteration.
+    pub(super) fn pauses(&self) -> Duration {
+        self.sent.iter().map(|step| step.pause).sum()
+    }
+
     /// Current number of requests of the lab.
     pub(super) fn steps(&self) -> usize {
         self.sent.len()

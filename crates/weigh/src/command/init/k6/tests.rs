@@ -618,3 +618,53 @@ fn hostile_scripts_end() {
         refused("import x from '../../../up.js';\nexport default x;").contains("--root FOLDER")
     );
 }
+
+#[test]
+fn fixed_pauses_are_pauses_of_steps_and_other_pauses_are_named() {
+    let requests = script(
+        "import http from 'k6/http'; import { sleep } from 'k6';
+         export default function () {
+           const id = http.post('http://a/orders').json('id');
+           sleep(1.5);
+           http.del('http://a/orders/1');
+           sleep(0.25);
+           http.get(`http://a/orders/${id}`);
+           sleep(1 + Math.random() * 2);
+           http.get('http://a/random');
+           sleep(id);
+           http.get('http://a/last');
+           sleep(3);
+         }",
+    );
+    let load = requests.load();
+    let pauses: Vec<&str> = load
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("path:") || line.starts_with("pause:"))
+        .collect();
+    assert_eq!(
+        pauses,
+        [
+            "path: \"/orders\"",
+            "path: \"/orders/{{raw:id}}\"",
+            "pause: 1750ms",
+            "path: \"/random\"",
+            "path: \"/last\"",
+        ]
+    );
+    has(
+        &requests,
+        &[
+            "line 9: Left out: a random pause of 1.0",
+            "before GET http://a/random. A lab has fixed pauses: add `pause: 1s`.",
+            "line 10: the length of a pause is not known: json('id') of the answer to POST in line 3",
+            "Left out: the pause at the end of `default`.",
+        ],
+    );
+    let rotation = script(
+        "import http from 'k6/http'; import { sleep } from 'k6';
+         export default function () { http.get('http://a/'); sleep(1); }",
+    );
+    assert!(!rotation.load().contains("pause:"));
+    has(&rotation, &["sleep: the load decides when requests are sent"]);
+}

@@ -199,7 +199,10 @@ impl Requests {
             quoted(name)
         );
         if !request.pause.is_zero() {
-            let _ = writeln!(text, "      pause: {}ms", request.pause.as_millis());
+            let _ = match request.pause.subsec_micros() % 1000 {
+                0 => writeln!(text, "      pause: {}ms", request.pause.as_millis()),
+                _ => writeln!(text, "      pause: {}us", request.pause.as_micros()),
+            };
         }
         let own = request
             .headers
