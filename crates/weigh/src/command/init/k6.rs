@@ -147,10 +147,13 @@ fn add_notes(recording: &ScriptRecording, requests: &mut Requests) {
         requests.leave_out("sleep", "the load decides when requests are sent");
     }
     if recording.has_checks {
-        requests.leave_out(
-            "check",
-            "an answer is right when it is that of the baseline",
-        );
+        let why = match requests.is_scenario() {
+            true => {
+                "the steps check the status only. Write `expect` of a step for a body that is always the same"
+            }
+            false => "an answer is right when it is that of the baseline",
+        };
+        requests.leave_out("check", why);
     }
 }
 

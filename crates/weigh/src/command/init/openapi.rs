@@ -88,6 +88,9 @@ pub(super) fn read(
             let given = operation.prefix(&home).and_then(|prefix| {
                 operation.request(&format!("{prefix}{path}"), method, &mut requests)
             });
+            if operation.operation.get("callbacks").is_some() {
+                requests.leave_out(&format!("callbacks of {what}"), "the server sends them");
+            }
             match given {
                 Ok(given) => requests.add(Given { line, ..given }),
                 Err(why) => requests.leave_out_request(line, &what, &why),

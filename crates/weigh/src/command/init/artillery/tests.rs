@@ -374,3 +374,22 @@ fn loops_in_loops_cost_nothing_and_other_files_are_refused() {
     let script = include_str!("../fixtures/artillery/script.js");
     assert!(refused("script.js", script).contains("found a script"));
 }
+
+#[test]
+fn a_credential_without_a_value_is_hidden_and_its_request_stays() {
+    let requests = read_text(
+        "config: {target: 'http://x', http: {defaults: {headers: {Authorization: 'Bearer {{ other }}'}}}}\n\
+         scenarios: [{beforeRequest: login, flow: [{get: {url: /a, headers: {x-auth-token: '{{ t }}'}}}, \
+         {get: {url: /b, headers: {x-user: '{{ t }}'}}}]}]",
+    );
+    assert_eq!(requests.counts(), (1, 2));
+    let summary = requests.summary();
+    assert!(
+        summary.contains("Omitted because they may be secret: x-auth-token, Authorization."),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("get /b: `t` is known only at run time"),
+        "{summary}"
+    );
+}

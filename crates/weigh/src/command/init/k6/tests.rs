@@ -666,5 +666,8 @@ fn fixed_pauses_are_pauses_of_steps_and_other_pauses_are_named() {
          export default function () { http.get('http://a/'); sleep(1); }",
     );
     assert!(!rotation.load().contains("pause:"));
-    has(&rotation, &["sleep: the load decides when requests are sent"]);
+    has(
+        &rotation,
+        &["sleep: the load decides when requests are sent"],
+    );
 }

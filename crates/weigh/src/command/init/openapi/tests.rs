@@ -327,3 +327,18 @@ fn another_file_is_refused_with_what_it_is() {
     let webhooks = include_str!("../fixtures/openapi/webhooks.yaml");
     assert!(refused(webhooks).contains("only `webhooks`"));
 }
+
+#[test]
+fn a_reference_in_the_place_of_an_example_is_followed_and_callbacks_are_named() {
+    let requests = read_text(
+        "openapi: 3.0.3\ncomponents: {examples: {user: {value: {id: 7}}}}\npaths:\n  /x:\n    post:\n      \
+         callbacks: {done: {'{$request.body#/url}': {post: {}}}}\n      requestBody:\n        content:\n          \
+         application/json:\n            examples: {one: {value: {$ref: '#/components/examples/user/value'}}}\n",
+    );
+    assert_eq!(requests.texts(), [r#"{"id":7}"#]);
+    let summary = requests.summary();
+    assert!(
+        summary.contains("callbacks of POST /x: the server sends them"),
+        "{summary}"
+    );
+}
