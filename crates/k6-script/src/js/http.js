@@ -98,7 +98,7 @@ export class Response {
   }
 
   html() {
-    return placeholder({ kind: 'computed', answer: this.own.answer, name: `html() of ${this.own.label}` });
+    return placeholder({ kind: 'computed', answer: this.own.answer, isHtml: true, name: `html() of ${this.own.label}` });
   }
 
   submitForm() {

@@ -249,3 +249,17 @@ fn a_location_is_followed_as_it_is() {
         ]
     );
 }
+
+#[test]
+fn a_script_before_a_request_has_constants_and_values_that_are_named() {
+    let requests = read_text(
+        "< {%\n  client.global.set(\"word\", \"tea\");\n  client.global.set(\"now\", \"x\" + Date.now());\n%}\n\
+         POST http://h/a\n\n{\"q\": \"{{word}}\"}\n\n###\n< {% request.variables.set(\"id\", \"7\") %}\n\
+         GET http://h/b/{{id}}\n\n###\nGET http://h/c/{{now}}\n",
+    );
+    assert_eq!(requests.texts(), ["{\"q\": \"tea\"}"]);
+    let load = requests.load();
+    assert!(load.contains("path: \"/b/7\""), "{load}");
+    assert!(load.contains("`now` is made by a script"), "{load}");
+    assert_eq!(requests.counts(), (2, 3));
+}

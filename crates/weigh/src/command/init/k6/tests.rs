@@ -671,3 +671,21 @@ fn fixed_pauses_are_pauses_of_steps_and_other_pauses_are_named() {
         &["sleep: the load decides when requests are sent"],
     );
 }
+
+#[test]
+fn a_selection_of_html_does_not_end_the_script() {
+    let requests = script(
+        "import http from 'k6/http';
+         export default function () {
+           const res = http.get('http://a/form');
+           const found = res.html().find('input').map((index, it) => it.attr('value'))[0];
+           http.post('http://a/form', { found: `${found}` });
+           http.get('http://a/last');
+         }",
+    );
+    assert_eq!(sent(&requests), ["GET /form", "GET /last"]);
+    has(
+        &requests,
+        &["line 5: POST http://a/form: its body contains html() of the answer"],
+    );
+}
