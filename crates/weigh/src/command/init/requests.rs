@@ -311,6 +311,14 @@ impl Requests {
                 if !path.contains(&place) {
                     continue;
                 }
+                let mut rows = data.rows.iter().map(|row| &row[index]);
+                if let Some(value) = rows.find(|value| !value.starts_with('/'))
+                    && path.starts_with(&place)
+                {
+                    return Err(format!(
+                        "its path begins with `{column}`, and the value `{value}` does not begin with `/`"
+                    ));
+                }
                 match data.is_raw_in_path(index) {
                     Some(true) => raw.push(column),
                     Some(false) => {}

@@ -344,6 +344,14 @@ fn rows_of_a_file_become_data() {
         load.contains(r#"json: {"age":"{{age}}","both":"{{name-value}} {{age}}"}"#),
         "{load}"
     );
+    let begin = text.replace("'/u/{{ name }}'", "'{{ name }}'");
+    let summary = read(&path, &begin, None, false).expect("a test").summary();
+    assert!(
+        summary.contains(
+            "its path begins with `name-value`, and the value `ann` does not begin with `/`"
+        ),
+        "{summary}"
+    );
     let missing = text.replace("users.csv", "other.csv");
     let summary = read(&path, &missing, None, false)
         .expect("a test")
