@@ -36,7 +36,44 @@ pub(crate) enum RawAccepted {
     Ranges(Vec<(u16, u16)>),
 }
 
-/// A call of `k6/http`.
+/// A message of a conversation over WebSocket. Its text is in the body of the call.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RawMessage {
+    /// Milliseconds after the begin.
+    pub(crate) after: u64,
+    pub(crate) every: Option<u64>,
+    pub(crate) count: Option<u64>,
+    pub(crate) is_binary: bool,
+}
+
+/// A call that is more than a request of HTTP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum RawWire {
+    Sse {
+        ends: bool,
+    },
+    WebSocket {
+        protocol: Option<String>,
+        ends: bool,
+        hold: Option<u64>,
+        messages: Vec<RawMessage>,
+    },
+    Grpc {
+        method: String,
+        files: Vec<String>,
+        descriptors: Option<String>,
+        is_stream: bool,
+        deadline: Option<f64>,
+    },
+}
+
+/// A call that sends something.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawRequest {
     pub(crate) stage: String,
@@ -53,6 +90,8 @@ pub(crate) struct RawRequest {
     pub(crate) problems: Vec<String>,
     /// Pauses since the request before it, in milliseconds.
     pub(crate) pause: f64,
+    #[serde(default)]
+    pub(crate) wire: Option<RawWire>,
 }
 
 /// A placeholder of the script.
@@ -142,5 +181,7 @@ pub(crate) struct Raw {
     pub(crate) reached: Vec<usize>,
     pub(crate) lists: Vec<RawList>,
     pub(crate) users: u64,
+    pub(crate) protos: BTreeMap<String, String>,
+    pub(crate) descriptors: BTreeMap<String, String>,
     pub(crate) functions: Vec<String>,
 }

@@ -1,15 +1,16 @@
 //! The engine's raw recording as a recording without repetition.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ScriptPlace;
 use crate::engine::{Ran, Shared};
 use crate::raw::{
-    Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario,
+    Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario, RawWire,
 };
 use crate::recording::{
-    AcceptedStatus, AnswerForm, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptPause,
-    ScriptRecording, ScriptScenario, TextPart,
+    AcceptedStatus, AnswerForm, AnswerValue, CallBody, CallWire, ScriptCall, ScriptMessage,
+    ScriptNote, ScriptPause, ScriptRecording, ScriptScenario, TextPart,
 };
 use crate::vary::{Sample, Variation};
 
@@ -71,6 +72,8 @@ pub(crate) fn recording(ran: Ran) -> ScriptRecording {
         options: raw.options,
         absent: raw.absent,
         unset: raw.unset,
+        protos: raw.protos,
+        descriptors: raw.descriptors,
         functions: raw.functions,
     }
 }
@@ -103,6 +106,46 @@ fn noted(part: TextPart, notation: &str) -> TextPart {
             name,
         },
         other => other,
+    }
+}
+
+/// The kind of a call.
+fn wire(raw: &RawWire) -> CallWire {
+    match raw {
+        RawWire::Sse { ends } => CallWire::Sse { ends: *ends },
+        RawWire::WebSocket {
+            protocol,
+            ends,
+            hold,
+            messages,
+        } => CallWire::WebSocket {
+            protocol: protocol.clone(),
+            ends: *ends,
+            hold: hold.map(Duration::from_millis),
+            messages: messages
+                .iter()
+                .map(|message| ScriptMessage {
+                    after: Duration::from_millis(message.after),
+                    every: message.every.map(Duration::from_millis),
+                    count: message.count,
+                    is_binary: message.is_binary,
+                })
+                .collect(),
+        },
+        RawWire::Grpc {
+            method,
+            files,
+            descriptors,
+            is_stream,
+            deadline,
+        } => CallWire::Grpc {
+            method: method.clone(),
+            files: files.clone(),
+            descriptors: descriptors.clone(),
+            is_stream: *is_stream,
+            deadline: deadline
+                .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok()),
+        },
     }
 }
 
@@ -289,6 +332,7 @@ impl Reader<'_> {
             problems: request.problems.clone(),
             count: 1,
             pause: ScriptPause::of(std::iter::once(request.pause)),
+            wire: request.wire.as_ref().map(wire).unwrap_or_default(),
         }
     }
 

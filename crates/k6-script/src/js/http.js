@@ -261,27 +261,34 @@ function problemsOf(params) {
 }
 
 function send(method, target, body, params = {}) {
-  if (isTrial()) fail('sends a request within a check');
-  if (requests.length >= MOST) fail(`sends more than ${MOST} requests`);
   const given = params === null || entryOf(params) !== undefined ? {} : params;
-  const place = here();
   const url = typeof target === 'object' && target !== null && typeof target.url === 'string' ? target.url : String(target);
-  const site = `${place?.file}:${place?.line}:${place?.column}`;
-  const turn = turns.get(site) ?? 0;
-  turns.set(site, turn + 1);
   const headers = headersOf(given, url);
   const problems = problemsOf(given);
   const notes = [];
   if (given.compression) notes.push(`the script compresses its body (${given.compression}), the lab does not`);
-  const request = {
-    answer: requests.length, stage: stage.name, of: stage.of, iteration: stage.iteration, turn, place, groups: [...groups],
-    method: String(method).toUpperCase(), url, headers, body: bodyOf(body, headers, problems),
-    assumed: null, expected: null, notes, problems, pause: rest(),
+  const request = record({
+    method: String(method).toUpperCase(), url, place: here(), headers, body: bodyOf(body, headers, problems), notes, problems,
     accepted: given.responseCallback === undefined ? callback : given.responseCallback?.ranges ?? 'any',
+  });
+  return new Response(request);
+}
+
+/** Adds a request of any kind to the recording. */
+export function record(own) {
+  if (isTrial()) fail('sends a request within a check');
+  if (requests.length >= MOST) fail(`sends more than ${MOST} requests`);
+  const { place } = own;
+  const site = `${place?.file}:${place?.line}:${place?.column}`;
+  const turn = turns.get(site) ?? 0;
+  turns.set(site, turn + 1);
+  const request = {
+    answer: requests.length, stage: stage.name, of: stage.of, iteration: stage.iteration, turn, groups: [...groups],
+    assumed: null, expected: null, accepted: null, notes: [], pause: rest(), ...own,
   };
   requests.push(request);
   pass(1);
-  return new Response(request);
+  return request;
 }
 
 const get = (url, params) => send('GET', url, null, params);

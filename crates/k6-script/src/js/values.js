@@ -181,8 +181,16 @@ function primitive(entry, number, hint) {
   return fail(`computes with ${entry.description.name}, which exists only during a run`);
 }
 
+let decided = 0;
+
+/** How often the way of the script depended on a value of an answer. */
+export function decisions() {
+  return decided;
+}
+
 /** Notes that the way of the script depends on a value of an answer. */
 export function decides(entry) {
+  decided += 1;
   if (entry.description.kind === 'environment') return;
   note(`the script decides by ${entry.description.name}. The recording follows a successful answer`);
 }
