@@ -3,6 +3,7 @@
 mod check;
 mod left_out;
 mod text;
+mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::values::{with_raw, without_notation};
 use check::{check, has_only, secret_in};
 use left_out::Omissions;
 pub(super) use text::Rows;
+pub(super) use wire::{Call, Content, Conversation, Message, PROTO, Wire};
 
 /// Maximum number of requests of a lab. All are proved before each load, one after the other.
 const REQUESTS_MAX: usize = 100;
@@ -62,6 +64,8 @@ pub(super) struct Given {
     pub(super) captures: Vec<Captured>,
     /// The think time before the step of a scenario.
     pub(super) pause: Duration,
+    /// Its kind.
+    pub(super) wire: Wire,
 }
 
 /// A value of an answer that later steps use as `{{name}}`.
@@ -96,6 +100,7 @@ struct Request {
     notes: Vec<String>,
     captures: Vec<Captured>,
     pause: Duration,
+    wire: Wire,
     weight: u32,
 }
 
@@ -103,7 +108,7 @@ impl Request {
     /// True if both send the same bytes.
     fn sends_the_same(&self, other: &Request) -> bool {
         (&self.method, &self.path, &self.headers) == (&other.method, &other.path, &other.headers)
-            && (&self.body, &self.json) == (&other.body, &other.json)
+            && (&self.body, &self.json, &self.wire) == (&other.body, &other.json, &other.wire)
     }
 
     /// Accepts the statuses of an equal request as well.
@@ -146,6 +151,8 @@ pub(super) struct Requests {
     remarks: Vec<String>,
     /// Limits of the file that a lab can judge, as gates.
     gates: Vec<String>,
+    /// Files next to the lab that its requests need.
+    extra: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Requests {
@@ -160,7 +167,30 @@ impl Requests {
             left_out: Omissions::default(),
             remarks: Vec::new(),
             gates: Vec::new(),
+            extra: Vec::new(),
         }
+    }
+
+    /// Adds a file next to the lab, by its path relative to the lab.
+    pub(super) fn add_file(&mut self, path: PathBuf, content: Vec<u8>) {
+        self.extra.push((path, content));
+    }
+
+    /// True if the requests are conversations over WebSocket.
+    pub(super) fn is_websocket(&self) -> bool {
+        let mut sent = self.sent.iter();
+        sent.any(|it| matches!(it.wire, Wire::WebSocket(_)))
+    }
+
+    fn is_grpc(&self) -> bool {
+        let mut sent = self.sent.iter();
+        sent.any(|it| matches!(it.wire, Wire::Grpc(_)))
+    }
+
+    /// The longest planned time of one request.
+    pub(super) fn longest(&self) -> Duration {
+        let lengths = self.sent.iter().map(|it| it.wire.length());
+        lengths.max().unwrap_or_default()
     }
 
     /// Makes the following requests the steps of a scenario: each request starts after the answer to the previous request.
@@ -371,6 +401,7 @@ impl Requests {
             notes,
             captures: given.captures,
             pause: given.pause,
+            wire: given.wire,
             weight,
         }
     }
@@ -438,7 +469,13 @@ impl Requests {
             let body = request.body.clone()?;
             Some((PathBuf::from(text::body_file(index, request)), body))
         });
-        bodies.chain(self.data.iter().map(Rows::file))
+        let messages = self.sent.iter().enumerate();
+        let messages = messages.flat_map(|(index, request)| request.wire.files(index + 1));
+        let extra = self.extra.iter().cloned();
+        bodies
+            .chain(self.data.iter().map(Rows::file))
+            .chain(messages)
+            .chain(extra)
     }
 
     /// The contents of the files as text.

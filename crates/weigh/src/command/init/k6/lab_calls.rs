@@ -16,6 +16,7 @@ use super::places::{Places, parts};
 use super::shares::shares;
 use super::targets::{ScriptUrl, split, unknown};
 use super::texts;
+use super::wires::{self, Kind};
 
 /// Maximum number of steps of a scenario.
 const STEPS_MAX: u64 = 100;
@@ -48,6 +49,7 @@ pub(super) struct LabCalls<'a> {
     /// Number of calls to each server.
     servers: Origins,
     origin: String,
+    kind: Kind,
     places: Places,
     is_scenario: bool,
 }
@@ -67,6 +69,7 @@ impl<'a> LabCalls<'a> {
             left: Vec::new(),
             servers: Origins::default(),
             origin: String::new(),
+            kind: Kind::default(),
             places: Places::of(recording),
             is_scenario: false,
         };
@@ -90,6 +93,10 @@ impl<'a> LabCalls<'a> {
             sorted.servers.count(&candidate.url.origin);
         }
         sorted.origin = sorted.servers.chosen(host)?.unwrap_or_default();
+        let own = candidates
+            .iter()
+            .filter(|it| it.scenario.is_some() && it.url.origin == sorted.origin);
+        sorted.kind = Kind::most(own.map(|it| Kind::of(it.call)));
         for candidate in candidates {
             sorted.sort(candidate);
         }
@@ -142,6 +149,10 @@ impl<'a> LabCalls<'a> {
     /// The reason why a lab cannot send a call.
     fn problem(&mut self, candidate: &Candidate<'_>) -> Option<String> {
         let call = candidate.call;
+        let kind = self.kind.excludes(Kind::of(call));
+        if let Some(why) = kind.or_else(|| wires::problem(call)) {
+            return Some(why);
+        }
         if let Some(problem) = call.problems.first() {
             return Some(problem.clone());
         }
@@ -197,6 +208,9 @@ impl<'a> LabCalls<'a> {
             requests.set_data(rows.clone());
         }
         self.add_remarks(requests);
+        if self.kind == Kind::Grpc {
+            wires::add_files(self.recording, requests);
+        }
         match self.is_scenario {
             true => self.add_steps(requests),
             false => self.add_requests(requests),
@@ -355,6 +369,7 @@ impl<'a> LabCalls<'a> {
             Ok(status) => given.status = status,
             Err(note) => given.notes.push(note),
         }
+        wires::add(call, &self.places, &mut given);
         given
     }
 

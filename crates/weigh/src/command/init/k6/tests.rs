@@ -1,3 +1,5 @@
+mod streams;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -433,17 +435,17 @@ fn scripts_without_requests_are_refused() {
         .expect_err("it has no call");
     assert!(why.contains("calls `k6/http`"), "{why}");
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("grpc.js");
+    let path = folder.path().join("browser.js");
     std::fs::write(
         &path,
-        "import grpc from 'k6/net/grpc';\nexport default () => new grpc.Client();",
+        "import { browser } from 'k6/browser';\nexport default () => browser.newPage();",
     )
     .expect("a file");
-    let why = read(&path, "grpc.js", NO_CHOICES)
+    let why = read(&path, "browser.js", NO_CHOICES)
         .map(|_| ())
         .expect_err("it has no call");
     assert!(
-        why.contains("`k6/net/grpc` in line 1: it is not HTTP"),
+        why.contains("`k6/browser` in line 1: it sends nothing that a lab can send"),
         "{why}"
     );
     let helper = case("auth.js");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Captured, CapturedFrom, Request, Requests};
+use super::{Captured, CapturedFrom, Request, Requests, Wire};
 use crate::command::init::tree::json_text;
 use crate::command::init::values::{is_raw_in_path, url_text};
 use crate::yaml_text::quoted;
@@ -148,6 +148,17 @@ impl Requests {
             );
             text += SECRET;
         }
+        if self.is_grpc() {
+            text += "  http2: on # as calls of gRPC need it\n";
+        }
+        let longest = self.longest().as_millis().div_ceil(1000);
+        if longest >= 4 {
+            let _ = writeln!(
+                text,
+                "  timeout: {}s # longer than a conversation",
+                longest + 5
+            );
+        }
         let shared = self.shared_headers();
         if !shared.is_empty() {
             text += &headers(2, &shared);
@@ -192,12 +203,13 @@ impl Requests {
         for note in &request.notes {
             text += &comment(4, note);
         }
-        let (method, path) = (quoted(&request.method), quoted(&request.path));
-        let _ = write!(
-            text,
-            "    - name: {}\n      method: {method}\n      path: {path}\n",
-            quoted(name)
-        );
+        let _ = writeln!(text, "    - name: {}", quoted(name));
+        if request.wire.has_method() {
+            let _ = writeln!(text, "      method: {}", quoted(&request.method));
+        }
+        if !matches!(request.wire, Wire::Grpc(_)) {
+            let _ = writeln!(text, "      path: {}", quoted(&request.path));
+        }
         if !request.pause.is_zero() {
             let _ = match request.pause.subsec_micros() % 1000 {
                 0 => writeln!(text, "      pause: {}ms", request.pause.as_millis()),
@@ -219,6 +231,7 @@ impl Requests {
         if let Some(json) = &request.json {
             let _ = writeln!(text, "      json: {}", json_text(json));
         }
+        text += &request.wire.lines(index + 1);
         text += &self.expect(request);
         if !request.captures.is_empty() {
             text += "      capture:\n";
@@ -235,9 +248,15 @@ impl Requests {
     /// The line of `expect`. Empty if the lab's own `expect` applies.
     fn expect(&self, request: &Request) -> String {
         let status = match request.status.as_slice() {
-            [] => return String::new(),
-            [one] => one.clone(),
-            several => format!("[{}]", several.join(", ")),
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        };
+        if let Some(own) = request.wire.expect(status.clone()) {
+            return own;
+        }
+        let Some(status) = status else {
+            return String::new();
         };
         match self.is_scenario {
             true => format!("      expect: {{status: {status}}}\n"),
