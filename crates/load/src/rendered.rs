@@ -8,8 +8,9 @@ use model::{Framing, WebSocketCall};
 use crate::check::Rules;
 use crate::error::RequestError;
 use crate::job::{Request, Target};
+use crate::raw_place::RawPlace;
 use crate::scenario::{Capture, CapturedValue, Wanted};
-use crate::template::{Places, RawPlace, Source, Template};
+use crate::template::{Places, Source, Template};
 use crate::websocket;
 
 /// The largest length of a rotation. A longer rotation is a mistake in the weights.

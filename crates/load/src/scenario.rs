@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::error::RequestError;
 use crate::mismatch::Mismatch;
-use crate::template::RawPlace;
+use crate::raw_place::RawPlace;
 
 /// A capture, ready for many responses.
 #[derive(Clone, Debug)]

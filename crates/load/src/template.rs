@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use crate::error::RequestError;
 use crate::job::{Data, Range, RowOrder};
+use crate::raw_place::RawPlace;
 use crate::scenario::CapturedValue;
 
 use notation::Notation;
-pub(crate) use notation::RawPlace;
 
 /// The data of a job, ready to be copied into requests.
 #[derive(Debug)]
