@@ -56,11 +56,11 @@ pub(crate) struct RawMessage {
 )]
 pub(crate) enum RawWire {
     Sse {
-        ends: bool,
+        ends: Option<u64>,
     },
     WebSocket {
         protocol: Option<String>,
-        ends: bool,
+        ends: Option<u64>,
         hold: Option<u64>,
         messages: Vec<RawMessage>,
     },

@@ -132,15 +132,15 @@ pub enum CallWire {
     Http,
     /// A request of HTTP with server-sent events as its answer.
     Sse {
-        /// True if the script ends the stream at its first event.
-        ends: bool,
+        /// The number of the event at which the script ends the stream.
+        ends: Option<u64>,
     },
     /// A conversation over WebSocket. [`SEPARATOR`] is between the texts of the messages in the body.
     WebSocket {
         /// The subprotocol.
         protocol: Option<String>,
-        /// True if the script ends the conversation at its first event.
-        ends: bool,
+        /// The number of the event at which the script ends the conversation.
+        ends: Option<u64>,
         /// The time of the end.
         hold: Option<Duration>,
         /// The messages, in order.

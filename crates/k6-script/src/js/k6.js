@@ -5,6 +5,7 @@ import { expectStatus, isTrial, tried } from 'weigh:status';
 import { entryOf, whole } from 'weigh:values';
 import { pass } from 'weigh:draws';
 import { pausing, within } from 'weigh:http';
+import { paused as pausedStream } from 'weigh:streams';
 
 /** The statuses that a check at one place accepts, as `tried` found them in the first iteration. */
 const known = new Map();
@@ -46,7 +47,7 @@ export function sleep(seconds) {
     return;
   }
   pass(length);
-  pausing(length);
+  if (!pausedStream(length)) pausing(length);
 }
 
 /** Ends the iteration. */

@@ -8,7 +8,12 @@ import { Timeline } from 'weigh:timeline';
 /** The timers of this iteration, if it has a stream of the class WebSocket. */
 let timeline = null;
 let sockets = [];
+/** The timers of the handlers that run now. */
+let running = null;
 let native = null;
+
+/** Most events that a handler receives here. */
+const EVENTS_MAX = 200;
 
 /** Receives the functions of the host. */
 export function connect(given) {
@@ -26,11 +31,30 @@ export function timers() {
   return timeline;
 }
 
+/** Lets the time of a stream pass. False without a stream. */
+export function paused(milliseconds) {
+  const line = running ?? timeline;
+  if (line === null) return false;
+  if (milliseconds > 0) line.now += milliseconds;
+  return true;
+}
+
+/** Runs a function whose pauses belong to these timers. */
+function within(line, run) {
+  const outer = running;
+  running = line;
+  try {
+    return run();
+  } finally {
+    running = outer;
+  }
+}
+
 /** Runs all timers of streams at the end of an iteration. */
 export function settle() {
   if (timeline === null) return;
   const [own, known] = [timeline, sockets];
-  own.run(() => known.every((it) => it.isClosed));
+  within(own, () => own.run(() => known.every((it) => it.isClosed)));
   for (const socket of known) socket.finish();
   enter();
 }
@@ -45,21 +69,25 @@ function ofStream(name, place) {
   return placeholder({ kind: 'computed', answer: null, name: `${name} of the stream in line ${place?.line ?? 0}` });
 }
 
-/** Runs the handlers of events once. Returns whether they end the stream at the first event. */
+/** Runs the handlers of events. Returns the number of the event at which they end the stream, or null. */
 function heard(socket, handlers, given) {
-  const [before, closes, timers] = [decisions(), socket.closedAt, socket.timeline?.timers.length];
-  socket.isHearing = true;
-  for (const handler of handlers) handler.call(socket.outer ?? socket, given);
-  socket.isHearing = false;
+  const [before, closed, timers] = [decisions(), socket.closedAt, socket.timeline?.timers.length];
+  // An end by a timer is later than an end by an event.
+  Object.assign(socket, { isHearing: true, isClosed: false, closedAt: null });
+  let events = 0;
+  while (handlers.length > 0 && events < EVENTS_MAX && socket.closedAt === null && decisions() === before) {
+    events += 1;
+    for (const handler of handlers) handler.call(socket.outer ?? socket, given);
+  }
+  const ends = socket.closedAt !== null;
+  Object.assign(socket, { isHearing: false, isClosed: closed !== null, closedAt: closed });
   if (socket.timeline?.timers.length !== timers) {
     noteAt(socket.place, 'a timer after an event is left out: a lab plans its messages before');
   }
-  if (socket.closedAt === closes) return false;
-  socket.closedAt = closes;
-  socket.isClosed = closes !== null;
-  if (decisions() === before) return true;
+  if (!ends) return null;
+  if (decisions() === before) return events;
   noteAt(socket.place, 'the script ends the stream by a value of an event. The lab does not');
-  return false;
+  return null;
 }
 
 /** One conversation. */
@@ -67,7 +95,8 @@ class Conversation {
   constructor(url, params, own) {
     const given = params === null || params === undefined || entryOf(params) !== undefined ? {} : params;
     Object.assign(this, { url: String(url), place: here(), timeline: own, start: own.now, params: given });
-    Object.assign(this, { messages: [], texts: [], problems: [], closedAt: null, isClosed: false, isHearing: false });
+    Object.assign(this, { messages: [], texts: [], problems: [] });
+    Object.assign(this, { closedAt: null, isClosed: false, isOpen: false, isHearing: false });
     this.handlers = { open: [], message: [], other: [] };
     this.protocols = [];
   }
@@ -112,13 +141,14 @@ class Conversation {
     const headers = Object.entries(this.params.headers ?? {}).map(([name, value]) => [name, String(value)]);
     const named = headers.find(([name]) => name.toLowerCase() === 'sec-websocket-protocol');
     const protocols = [...this.protocols, ...(named === undefined ? [] : [named[1]])];
-    if (!ends && this.closedAt === null) this.problems.push('it has no end. Close the WebSocket after a time');
+    if (ends === null && this.closedAt === null) this.problems.push('it has no end. Close the WebSocket after a time');
+    if (!this.isOpen && this.handlers.open.length > 0) this.problems.push('the script closes it before it is open');
     record({
       method: 'WEBSOCKET', url: this.url.replace(/^ws(s?):\/\//i, 'http$1://'), place: this.place, problems: this.problems,
       headers: headers.filter((it) => it !== named), body: { text: this.texts.join('\uE002') },
       wire: {
         kind: 'websocket', protocol: protocols.length === 0 ? null : protocols.join(', '), ends,
-        hold: ends ? null : this.closedAt,
+        hold: ends === null ? this.closedAt : null,
         messages: this.messages.map(({ after, every, count, isBinary }) => ({ after, every, count, isBinary })),
       },
     });
@@ -145,9 +175,12 @@ function connectSocket(url, params, run) {
   const [given, handler] = typeof params === 'function' && entryOf(params) === undefined ? [{}, params] : [params, run];
   const own = new Conversation(url, given, new Timeline());
   const socket = new Socket(own);
-  handler(socket);
-  for (const open of own.handlers.open) open.call(socket);
-  own.timeline.run(() => own.isClosed);
+  within(own.timeline, () => {
+    handler(socket);
+    own.isOpen = true;
+    for (const open of own.handlers.open) open.call(socket);
+    own.timeline.run(() => own.isClosed);
+  });
   own.finish();
   return { status: 101, url: own.url, body: '', error: '', headers: {}, timings: { duration: 1 } };
 }
@@ -164,6 +197,8 @@ class WebSocket {
     Object.assign(this, { url: own.url, binaryType: 'blob', bufferedAmount: 0, protocol: '', extensions: '' });
     sockets.push(own);
     timeline.after(() => {
+      if (own.isClosed) return;
+      own.isOpen = true;
       for (const handler of own.handlers.open) handler.call(this, event('open'));
     }, 0);
   }
@@ -207,5 +242,7 @@ function openStream(url, params, run) {
 }
 
 export const ws = { connect: connectSocket, default: { connect: connectSocket } };
-export const websockets = { WebSocket, default: { WebSocket } };
+/** The class can be called without `new`. */
+const Callable = new Proxy(WebSocket, { apply: (own, _, list) => new own(...list) });
+export const websockets = { WebSocket: Callable, default: { WebSocket: Callable } };
 export const sse = { open: openStream, default: { open: openStream } };

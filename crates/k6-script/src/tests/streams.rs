@@ -40,7 +40,7 @@ fn a_conversation_has_its_messages_with_their_times() {
     );
     let expected = CallWire::WebSocket {
         protocol: None,
-        ends: false,
+        ends: None,
         hold: Some(Duration::from_secs(5)),
         messages: vec![
             message(0, None, None),
@@ -65,7 +65,7 @@ fn the_class_websocket_shares_the_timers_of_the_script() {
          }");
     let expected = CallWire::WebSocket {
         protocol: Some("chat, x".to_owned()),
-        ends: false,
+        ends: None,
         hold: Some(Duration::from_secs(1)),
         messages: vec![message(200, Some(200), Some(5))],
     };
@@ -92,10 +92,10 @@ export default function () {
     let found = wires(&recording);
     assert_eq!(found.len(), 4, "{found:?}");
     for (found, words) in found.iter().zip([
-        "WEBSOCKET http://a/1 | a WebSocket { protocol: None, ends: true, hold: None",
-        "WEBSOCKET http://a/2 |  WebSocket { protocol: None, ends: false, hold: None",
-        "POST http://a/3 A: b | {} Sse { ends: false }",
-        "GET http://a/4 Sse { ends: true }",
+        "WEBSOCKET http://a/1 | a WebSocket { protocol: None, ends: Some(1), hold: None",
+        "WEBSOCKET http://a/2 |  WebSocket { protocol: None, ends: None, hold: None",
+        "POST http://a/3 A: b | {} Sse { ends: None }",
+        "GET http://a/4 Sse { ends: Some(1) }",
     ]) {
         assert!(found.starts_with(words), "{found}");
     }
@@ -172,4 +172,39 @@ fn a_call_of_grpc_has_its_method_its_message_and_the_files_with_imports() {
             ),
         ]
     );
+}
+
+#[test]
+fn pauses_and_counts_of_handlers_are_those_of_the_conversation() {
+    let recording = run("import { WebSocket } from 'k6/experimental/websockets';
+         import { sleep } from 'k6';
+         export default function () {
+           const sender = new WebSocket('ws://a/send');
+           sender.addEventListener('open', () => {
+             sender.send('one'); sleep(0.2); sender.send('two'); sleep(0.1); sender.close();
+           });
+           let count = 0;
+           const receiver = WebSocket('ws://a/hear');
+           receiver.onopen = () => { receiver.onmessage = (e) => { count += 1; if (count === 40) receiver.close(); }; };
+           const early = new WebSocket('ws://a/early');
+           early.onopen = () => early.send('x');
+           early.close();
+         }");
+    let calls = &recording.scenarios[0].calls;
+    let socket =
+        |ends: Option<u64>, hold: Option<u64>, messages: Vec<ScriptMessage>| CallWire::WebSocket {
+            protocol: None,
+            ends,
+            hold: hold.map(Duration::from_millis),
+            messages,
+        };
+    let sent = vec![message(0, None, None), message(200, None, None)];
+    assert_eq!(calls[0].wire, socket(None, Some(300), sent));
+    assert_eq!(calls[1].wire, socket(Some(40), None, Vec::new()));
+    assert!(
+        calls[2].problems[0].contains("before it is open"),
+        "{:?}",
+        calls[2].problems
+    );
+    assert!(calls.iter().all(|call| call.pause.most.is_zero()));
 }

@@ -83,7 +83,7 @@ pub(super) fn add(call: &ScriptCall, places: &Places, given: &mut Given) {
     match &call.wire {
         CallWire::Http => {}
         CallWire::Sse { ends } => {
-            if !ends {
+            if ends.is_none() {
                 given.notes.push(
                     "if the stream does not end by itself, add `ends` to `stream`".to_owned(),
                 );

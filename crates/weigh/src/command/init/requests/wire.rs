@@ -13,9 +13,9 @@ use crate::yaml_text::quoted;
 pub(in super::super) enum Wire {
     #[default]
     Http,
-    /// Its answer is a stream of server-sent events, which ends with the first event or by itself.
+    /// Its answer is a stream of server-sent events, which ends after a number of events or by itself.
     Sse {
-        ends: bool,
+        ends: Option<u64>,
     },
     WebSocket(Conversation),
     Grpc(Call),
@@ -25,8 +25,8 @@ pub(in super::super) enum Wire {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in super::super) struct Conversation {
     pub(in super::super) protocol: Option<String>,
-    /// True if it ends with the first message of the server.
-    pub(in super::super) ends: bool,
+    /// The number of messages of the server after which it ends.
+    pub(in super::super) ends: Option<u64>,
     pub(in super::super) hold: Option<Duration>,
     pub(in super::super) messages: Vec<Message>,
 }
@@ -108,9 +108,9 @@ impl Wire {
     pub(super) fn lines(&self, number: usize) -> String {
         match self {
             Wire::Http => String::new(),
-            Wire::Sse { ends: false } => "      stream: sse\n".to_owned(),
-            Wire::Sse { ends: true } => {
-                "      stream: {framing: sse, ends: {count: 1}}\n".to_owned()
+            Wire::Sse { ends: None } => "      stream: sse\n".to_owned(),
+            Wire::Sse { ends: Some(count) } => {
+                format!("      stream: {{framing: sse, ends: {{count: {count}}}}}\n")
             }
             Wire::WebSocket(own) => own.lines(number),
             Wire::Grpc(call) => call.lines(),
@@ -230,8 +230,8 @@ impl Conversation {
                 let _ = writeln!(text, "          - {}", message.text(&file(number, index)));
             }
         }
-        if self.ends {
-            text += "      stream: {ends: {count: 1}}\n";
+        if let Some(count) = self.ends {
+            let _ = writeln!(text, "      stream: {{ends: {{count: {count}}}}}");
         }
         text
     }
