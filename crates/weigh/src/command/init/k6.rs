@@ -145,8 +145,8 @@ fn add_notes(recording: &ScriptRecording, requests: &mut Requests) {
     if recording.functions.iter().any(|name| name == "teardown") {
         requests.leave_out("teardown", "what it sends is not part of the load");
     }
-    // The steps of a scenario have the pauses.
-    if recording.has_pauses && !requests.is_scenario() {
+    // The steps of a scenario and the messages of a conversation have the pauses.
+    if recording.has_pauses && !requests.is_scenario() && !requests.is_websocket() {
         requests.leave_out("sleep", "the load decides when requests are sent");
     }
     if recording.has_checks {

@@ -202,7 +202,7 @@ impl Conversation {
     }
 
     fn lines(&self, number: usize) -> String {
-        let mut text = "      websocket:\n".to_owned();
+        let mut text = String::new();
         if let Some(protocol) = &self.protocol {
             let _ = writeln!(text, "        protocol: {}", quoted(protocol));
         }
@@ -230,6 +230,10 @@ impl Conversation {
                 let _ = writeln!(text, "          - {}", message.text(&file(number, index)));
             }
         }
+        let mut text = match text.as_str() {
+            "" => "      websocket: {}\n".to_owned(),
+            members => format!("      websocket:\n{members}"),
+        };
         if let Some(count) = self.ends {
             let _ = writeln!(text, "      stream: {{ends: {{count: {count}}}}}");
         }

@@ -101,6 +101,10 @@ fn a_subscription_of_graphql_and_an_end_by_the_first_message_are_known() {
              });
              socket.on('message', () => socket.close());
            });
+           let count = 0;
+           ws.connect('ws://a/hear', (socket) => {
+             socket.on('message', () => { count += 1; if (count % 5 === 0) socket.close(); });
+           });
          }",
     )]);
     has_lines(
@@ -110,6 +114,8 @@ fn a_subscription_of_graphql_and_an_end_by_the_first_message_are_known() {
             "init: {\"a\":1}",
             "subscribe: {query: \"subscription { price }\", variables: {\"id\":1}}",
             "stream: {ends: {count: 1}}",
+            "websocket: {}",
+            "stream: {ends: {count: 5}}",
         ],
     );
     let other = script(
