@@ -182,7 +182,8 @@ impl Requests {
         sent.any(|it| matches!(it.wire, Wire::WebSocket(_)))
     }
 
-    fn is_grpc(&self) -> bool {
+    /// True if the requests are calls of gRPC.
+    pub(super) fn is_grpc(&self) -> bool {
         let mut sent = self.sent.iter();
         sent.any(|it| matches!(it.wire, Wire::Grpc(_)))
     }

@@ -177,6 +177,7 @@ fn calls_of_grpc_have_their_files_next_to_the_lab() {
             "import grpc from 'k6/net/grpc'; import { check } from 'k6';
              const client = new grpc.Client();
              client.load(['protos'], 'guide.proto');
+             export const options = { thresholds: { grpc_req_duration: ['p(95)<20'], http_req_duration: ['p(95)<30'] } };
              export default () => {
                client.connect('127.0.0.1:9000', { plaintext: true });
                const res = client.invoke('main.Guide/Get', { id: 7 }, { metadata: { 'x-a': 'b' }, timeout: '2s' });
@@ -202,13 +203,15 @@ fn calls_of_grpc_have_their_files_next_to_the_lab() {
             "status: 5",
             "\"x-a\": \"b\"",
             "messages: [{\"id\":1}]",
+            "- \"p95 value < 20ms\"",
         ],
     );
     assert_eq!(requests.counts(), (2, 3));
     has(
         &requests,
         &[
-            "line 8: GRPC http://127.0.0.1:9000/main.Guide/Get: its message contains the answer to a call of gRPC in line 6.id",
+            "line 9: GRPC http://127.0.0.1:9000/main.Guide/Get: its message contains the answer to a call of gRPC in line 7.id",
+            "`p(95)<30` has no gate: the lab sends no request of HTTP",
         ],
     );
     let reflected = script(
