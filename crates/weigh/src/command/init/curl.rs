@@ -318,15 +318,7 @@ impl Call {
             ..Given::default()
         };
         let mut headers = self.headers.clone();
-        for (name, value) in &mut headers {
-            // curl adds the boundary to a media type of the user.
-            if let Some((_, boundary)) = kind.as_deref().and_then(|kind| kind.split_once(';'))
-                && name.eq_ignore_ascii_case("content-type")
-                && !value.contains("boundary=")
-            {
-                *value = format!("{value};{boundary}");
-            }
-        }
+        add_boundary(&mut headers, kind.as_deref());
         let has = |headers: &[(String, String)], name: &str| {
             headers
                 .iter()
@@ -421,6 +413,18 @@ fn url_encoded(text: &str, folder: &Path) -> Result<Vec<u8>, String> {
         name => format!("{name}={value}"),
     }
     .into_bytes())
+}
+
+/// Adds the boundary of a body in parts to a media type of the user, as curl does.
+fn add_boundary(headers: &mut [(String, String)], kind: Option<&str>) {
+    let Some((_, boundary)) = kind.and_then(|kind| kind.split_once(';')) else {
+        return;
+    };
+    for (name, value) in headers {
+        if name.eq_ignore_ascii_case("content-type") && !value.contains("boundary=") {
+            *value = format!("{value};{boundary}");
+        }
+    }
 }
 
 /// The media type that curl gives a file by its ending.
