@@ -36,7 +36,44 @@ pub(crate) enum RawAccepted {
     Ranges(Vec<(u16, u16)>),
 }
 
-/// A call of `k6/http`.
+/// A message of a conversation over WebSocket. Its text is in the body of the call.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RawMessage {
+    /// Milliseconds after the begin.
+    pub(crate) after: u64,
+    pub(crate) every: Option<u64>,
+    pub(crate) count: Option<u64>,
+    pub(crate) is_binary: bool,
+}
+
+/// A call that is more than a request of HTTP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum RawWire {
+    Sse {
+        ends: Option<u64>,
+    },
+    WebSocket {
+        protocol: Option<String>,
+        ends: Option<u64>,
+        hold: Option<u64>,
+        messages: Vec<RawMessage>,
+    },
+    Grpc {
+        method: String,
+        files: Vec<String>,
+        descriptors: Option<String>,
+        is_stream: bool,
+        deadline: Option<f64>,
+    },
+}
+
+/// A call that sends something.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawRequest {
     pub(crate) stage: String,
@@ -51,6 +88,10 @@ pub(crate) struct RawRequest {
     pub(crate) accepted: Option<RawAccepted>,
     pub(crate) notes: Vec<String>,
     pub(crate) problems: Vec<String>,
+    /// Pauses since the request before it, in milliseconds.
+    pub(crate) pause: f64,
+    #[serde(default)]
+    pub(crate) wire: Option<RawWire>,
 }
 
 /// A placeholder of the script.
@@ -105,6 +146,8 @@ pub(crate) struct RawIteration {
     pub(crate) to: usize,
     pub(crate) drawn: BTreeMap<String, Value>,
     pub(crate) ended: Option<RawEnd>,
+    /// Pauses after the last request, in milliseconds.
+    pub(crate) rest: f64,
 }
 
 /// All iterations of a scenario.
@@ -138,5 +181,7 @@ pub(crate) struct Raw {
     pub(crate) reached: Vec<usize>,
     pub(crate) lists: Vec<RawList>,
     pub(crate) users: u64,
+    pub(crate) protos: BTreeMap<String, String>,
+    pub(crate) descriptors: BTreeMap<String, String>,
     pub(crate) functions: Vec<String>,
 }

@@ -1,15 +1,16 @@
 //! The engine's raw recording as a recording without repetition.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ScriptPlace;
 use crate::engine::{Ran, Shared};
 use crate::raw::{
-    Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario,
+    Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario, RawWire,
 };
 use crate::recording::{
-    AcceptedStatus, AnswerForm, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptRecording,
-    ScriptScenario, TextPart,
+    AcceptedStatus, AnswerForm, AnswerValue, CallBody, CallWire, ScriptCall, ScriptMessage,
+    ScriptNote, ScriptPause, ScriptRecording, ScriptScenario, TextPart,
 };
 use crate::vary::{Sample, Variation};
 
@@ -45,6 +46,7 @@ pub(crate) fn recording(ran: Ran) -> ScriptRecording {
             exec: scenario.exec.clone(),
             iterations: u32::try_from(scenario.iterations.len()).unwrap_or(u32::MAX),
             calls,
+            rest: ScriptPause::of(scenario.iterations.iter().map(|it| it.rest)),
         });
         notes.extend(
             reader.ends(
@@ -70,6 +72,8 @@ pub(crate) fn recording(ran: Ran) -> ScriptRecording {
         options: raw.options,
         absent: raw.absent,
         unset: raw.unset,
+        protos: raw.protos,
+        descriptors: raw.descriptors,
         functions: raw.functions,
     }
 }
@@ -102,6 +106,46 @@ fn noted(part: TextPart, notation: &str) -> TextPart {
             name,
         },
         other => other,
+    }
+}
+
+/// The kind of a call.
+fn wire(raw: &RawWire) -> CallWire {
+    match raw {
+        RawWire::Sse { ends } => CallWire::Sse { ends: *ends },
+        RawWire::WebSocket {
+            protocol,
+            ends,
+            hold,
+            messages,
+        } => CallWire::WebSocket {
+            protocol: protocol.clone(),
+            ends: *ends,
+            hold: hold.map(Duration::from_millis),
+            messages: messages
+                .iter()
+                .map(|message| ScriptMessage {
+                    after: Duration::from_millis(message.after),
+                    every: message.every.map(Duration::from_millis),
+                    count: message.count,
+                    is_binary: message.is_binary,
+                })
+                .collect(),
+        },
+        RawWire::Grpc {
+            method,
+            files,
+            descriptors,
+            is_stream,
+            deadline,
+        } => CallWire::Grpc {
+            method: method.clone(),
+            files: files.clone(),
+            descriptors: descriptors.clone(),
+            is_stream: *is_stream,
+            deadline: deadline
+                .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok()),
+        },
     }
 }
 
@@ -287,6 +331,8 @@ impl Reader<'_> {
             notes: request.notes.clone(),
             problems: request.problems.clone(),
             count: 1,
+            pause: ScriptPause::of(std::iter::once(request.pause)),
+            wire: request.wire.as_ref().map(wire).unwrap_or_default(),
         }
     }
 
@@ -294,6 +340,7 @@ impl Reader<'_> {
     fn calls(&self, scenario: &RawScenario, variation: &mut Variation<'_>) -> Vec<ScriptCall> {
         let mut order = Vec::<usize>::new();
         let mut samples = BTreeMap::<usize, Vec<Sample>>::new();
+        let mut pauses = BTreeMap::<usize, Vec<f64>>::new();
         for iteration in &scenario.iterations {
             let sent = self
                 .raw
@@ -310,17 +357,21 @@ impl Reader<'_> {
                     order.insert(after.map_or(0, |it| it + 1), number);
                 }
                 last = Some(number);
+                pauses.entry(number).or_default().push(request.pause);
                 samples.entry(number).or_default().push(Sample {
                     call,
                     drawn: iteration.drawn.clone(),
                 });
             }
         }
-        let groups = order
-            .into_iter()
-            .filter_map(|number| samples.remove(&number));
-        groups
-            .flat_map(|samples| variation.calls(samples))
-            .collect()
+        let mut calls = Vec::new();
+        for number in order {
+            let own = samples.remove(&number).unwrap_or_default();
+            let pause = pauses.remove(&number).unwrap_or_default();
+            let pause = ScriptPause::of(pause.into_iter());
+            let variants = variation.calls(own).into_iter();
+            calls.extend(variants.map(|call| ScriptCall { pause, ..call }));
+        }
+        calls
     }
 }

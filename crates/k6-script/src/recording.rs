@@ -1,5 +1,8 @@
 //! The recording of a script, without repetition.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use crate::ScriptPlace;
 
 /// A value of an answer.
@@ -75,6 +78,95 @@ pub enum AcceptedStatus {
     These(Vec<u16>),
 }
 
+/// The pauses of a script at one place, in all iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptPause {
+    /// The shortest.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+impl ScriptPause {
+    /// The pauses of several iterations, in milliseconds.
+    pub(crate) fn of(milliseconds: impl Iterator<Item = f64>) -> ScriptPause {
+        let lengths = milliseconds
+            .map(|it| Duration::try_from_secs_f64((it / 1000.0).max(0.0)).unwrap_or(Duration::MAX));
+        let mut found: Option<ScriptPause> = None;
+        for length in lengths {
+            let known = found.get_or_insert(ScriptPause {
+                least: length,
+                most: length,
+            });
+            known.least = known.least.min(length);
+            known.most = known.most.max(length);
+        }
+        found.unwrap_or_default()
+    }
+
+    /// True if the iterations pause for different times.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.least != self.most
+    }
+}
+
+/// A message of a conversation over WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptMessage {
+    /// The time from the open connection to the first send.
+    pub after: Duration,
+    /// The time between two sends. `None` for a message that is sent once.
+    pub every: Option<Duration>,
+    /// The number of sends. `None` for a message until the end.
+    pub count: Option<u64>,
+    /// True for bytes, which are base64 in the body of the call.
+    pub is_binary: bool,
+}
+
+/// The kind of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CallWire {
+    /// A request of HTTP.
+    #[default]
+    Http,
+    /// A request of HTTP with server-sent events as its answer.
+    Sse {
+        /// The number of the event at which the script ends the stream.
+        ends: Option<u64>,
+    },
+    /// A conversation over WebSocket. [`SEPARATOR`] is between the texts of the messages in the body.
+    WebSocket {
+        /// The subprotocol.
+        protocol: Option<String>,
+        /// The number of the event at which the script ends the conversation.
+        ends: Option<u64>,
+        /// The time of the end.
+        hold: Option<Duration>,
+        /// The messages, in order.
+        messages: Vec<ScriptMessage>,
+    },
+    /// A call of gRPC. [`SEPARATOR`] is between the messages in the body, which are JSON.
+    Grpc {
+        /// The method: `package.Service/Method`.
+        method: String,
+        /// The names of the `.proto` files that the script loads.
+        files: Vec<String>,
+        /// The name of the set of descriptors that the script loads.
+        descriptors: Option<String>,
+        /// True if the script sends a stream of messages.
+        is_stream: bool,
+        /// The time limit.
+        deadline: Option<Duration>,
+    },
+}
+
+/// The text between two messages in the body of a call.
+pub const SEPARATOR: char = '\u{E002}';
+
+/// The first number of a status of gRPC, which is 0, in the accepted statuses of a call.
+pub const GRPC_STATUS: u16 = 100;
+
 /// A request of the script.
 #[derive(Clone, Debug)]
 pub struct ScriptCall {
@@ -98,6 +190,10 @@ pub struct ScriptCall {
     pub problems: Vec<String>,
     /// The number of iterations that send it.
     pub count: u32,
+    /// The pauses since the request before it.
+    pub pause: ScriptPause,
+    /// Its kind.
+    pub wire: CallWire,
 }
 
 /// A scenario, with the calls of its function.
@@ -111,6 +207,8 @@ pub struct ScriptScenario {
     pub iterations: u32,
     /// Its calls, in order.
     pub calls: Vec<ScriptCall>,
+    /// The pauses after its last call.
+    pub rest: ScriptPause,
 }
 
 /// A sentence about a place.
@@ -178,6 +276,10 @@ pub struct ScriptRecording {
     pub data: Option<ScriptRows>,
     /// The ranges of drawn numbers.
     pub ranges: Vec<Drawn>,
+    /// The texts of `.proto` files by the names in their imports.
+    pub protos: BTreeMap<String, String>,
+    /// Sets of descriptors by their names, as base64.
+    pub descriptors: BTreeMap<String, String>,
     /// The exported functions.
     pub functions: Vec<String>,
     /// True if the script pauses.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use crate::raw::RawList;
-use crate::recording::{CallBody, Drawn, ScriptCall, ScriptRows, TextPart};
+use crate::recording::{CallBody, CallWire, Drawn, ScriptCall, ScriptRows, TextPart};
 use align::{Column, Found, Piece, aligned};
 
 /// One call of one iteration, with the values that the iteration drew.
@@ -78,7 +78,9 @@ impl Variation<'_> {
             call.count = count;
             return vec![call];
         }
-        if let Some(mut call) = self.explained(&samples) {
+        // A message of gRPC is binary, so a lab cannot fill in values.
+        let is_fixed = matches!(first.call.wire, CallWire::Grpc { .. });
+        if !is_fixed && let Some(mut call) = self.explained(&samples) {
             call.count = count;
             return vec![call];
         }
@@ -121,7 +123,9 @@ impl Variation<'_> {
                     .map(|(name, _)| name.clone())
                     .collect::<Vec<_>>()
             };
-            it.call.method == call.method && names(&it.call) == names(&call)
+            it.call.method == call.method
+                && it.call.wire == call.wire
+                && names(&it.call) == names(&call)
         });
         if !has_one_form {
             return None;
@@ -335,9 +339,10 @@ impl Variation<'_> {
     ) -> Option<Vec<TextPart>> {
         let list = self.lists.iter().find(|it| it.number == number)?;
         let stands = |text: &str| match is_url {
+            // The lab writes it unchanged.
             true => text
                 .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)),
+                .all(|byte| byte.is_ascii_graphic() && !b"\"#<>`{}".contains(&byte)),
             false => !text.contains(['"', '\\']) && !text.chars().any(char::is_control),
         };
         let rows = list.rows.as_ref()?;
@@ -366,8 +371,19 @@ impl Variation<'_> {
 
 /// True if both calls send the same bytes.
 fn is_same(left: &ScriptCall, right: &ScriptCall) -> bool {
-    (&left.method, &left.url, &left.headers, &left.body)
-        == (&right.method, &right.url, &right.headers, &right.body)
+    (
+        &left.method,
+        &left.url,
+        &left.headers,
+        &left.body,
+        &left.wire,
+    ) == (
+        &right.method,
+        &right.url,
+        &right.headers,
+        &right.body,
+        &right.wire,
+    )
 }
 
 /// A value as a text that a script makes of it.

@@ -168,8 +168,10 @@ impl Format for RequestPath {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
-            // A letter for each place, so that the text around it is checked as part of the final path.
-            plain.push('x');
+            // A letter for each place, so that the text around it is checked as part of the final path. A raw
+            // value at the begin has the slash of the path.
+            let is_start = plain.is_empty() && after.trim_start().starts_with("raw:");
+            plain.push(if is_start { '/' } else { 'x' });
             rest = after.split_once("}}").map_or("", |(_, after)| after);
         }
         plain.push_str(rest);

@@ -6,7 +6,8 @@
 //! settings. A name without a match is a mistake, so that a typo is not sent a million times.
 //!
 //! A notation can stand before the name of a value of the load: `{{json:id}}` is a captured value as JSON with
-//! its kind, `{{escaped:id}}` a value within a text of JSON, and `{{encoded:id}}` a percent-encoded value.
+//! its kind, `{{escaped:id}}` a value within a text of JSON, `{{encoded:id}}` a percent-encoded value, and
+//! `{{raw:id}}` an unchanged value in a path.
 
 use model::Data;
 use yaml_with_places::{Finding, Place, did_you_mean, quote};
@@ -19,13 +20,15 @@ use crate::systems::list;
 use crate::table::is_bare;
 use crate::template::Template;
 
-/// Notations of values of the load: as JSON, within a text of JSON, percent-encoded.
-const NOTATIONS: [&str; 3] = ["json", "escaped", "encoded"];
+/// Notations of values of the load: as JSON, within a text of JSON, percent-encoded, unchanged in a path.
+const NOTATIONS: [&str; 4] = ["json", "escaped", "encoded", "raw"];
 
 /// The kind of text around a place, which decides the notation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
-    /// A path, a header, a query, a file: values are written unchanged.
+    /// A path and its query: values of the load are percent-encoded.
+    Path,
+    /// A header, a file, a message: values are written unchanged.
     Text,
     /// JSON made from YAML. Values are escaped. If a text is only one place and all its values are numbers,
     /// `true` or `false`, it becomes such a value.
@@ -73,6 +76,14 @@ impl Places<'_> {
                 && filled.ends_with('"')
                 && !filled.ends_with("\\\"")
                 && after.starts_with('"');
+            if within != Within::Path && word.starts_with("raw:") && self.later(word).is_some() {
+                reading.findings.add(
+                    Finding::new(at, format!("`{{{{{word}}}}}` is for paths only")).help(format!(
+                        "elsewhere, write `{{{{{}}}}}`",
+                        &word["raw:".len()..]
+                    )),
+                );
+            }
             match self.value(word, at, reading) {
                 Some(Value::Known(value)) if is_alone && is_bare(&value) => {
                     filled.pop();
@@ -93,7 +104,7 @@ impl Places<'_> {
                 Some(Value::Later {
                     needs_escapes: true,
                     ..
-                }) if within != Within::Text => {
+                }) if !matches!(within, Within::Text | Within::Path) => {
                     filled.push_str(&format!("{{{{escaped:{word}}}}}"));
                 }
                 Some(Value::Later { .. }) => filled.push_str(&format!("{{{{{word}}}}}")),

@@ -420,7 +420,7 @@ impl Sending<'_, '_> {
     }
 
     fn path(&self, written: &str, place: Place, reading: &mut Reading<'_>) -> String {
-        let filled = self.places.fill(written, Within::Text, place, reading);
+        let filled = self.places.fill(written, Within::Path, place, reading);
         // The text of the file is already checked. Only filled-in values are new.
         if filled != written
             && let Err(wrong) = RequestPath::read(&filled)

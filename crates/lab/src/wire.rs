@@ -261,8 +261,11 @@ pub(crate) struct LoadFile {
     /// A value of `data` or of an answer can have a notation before its name. `{{escaped:column}}` is
     /// the value within the quotes of a JSON text. Templates in `json`, `variables` and queries have
     /// this notation without the word. `{{encoded:column}}` is the value percent-encoded, which every
-    /// value in a path is. `{{json:id}}` is a captured value as JSON. A number of the answer stays a
-    /// number, and a text gets quotes.
+    /// value in a path is. `{{raw:id}}` is the value unchanged in a path, for a value that is a part of a
+    /// URL already, such as a `Location`. At the begin of a path, the value begins with `/`. A value with
+    /// a space, a control character or another character that no path can contain makes the request
+    /// wrong. `{{json:id}}` is a captured value as JSON. A number of the answer stays a number, and a text
+    /// gets quotes.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
     /// Requests that are sent once after each start of the systems, in order, before the proof and

@@ -117,6 +117,16 @@ pub enum RequestError {
          Encode such characters, for example as %20"
     )]
     Path(String),
+    /// A raw value of the data cannot stand in a path.
+    #[error(
+        "column `{name}` for `{{{{raw:{name}}}}}`: expected a part of a path, found {found}. `{{{{{name}}}}}` encodes it"
+    )]
+    RawValue {
+        /// Name of the column.
+        name: String,
+        /// The value, with the reason.
+        found: String,
+    },
     /// A header name is not a token.
     #[error("expected a header name such as `Content-Type`, found `{0}`")]
     HeaderName(String),

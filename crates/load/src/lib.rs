@@ -44,6 +44,7 @@ mod parser;
 mod poll;
 mod prepared;
 mod priority;
+mod raw_place;
 mod recorder;
 mod rendered;
 mod run;

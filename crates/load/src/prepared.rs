@@ -303,14 +303,39 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
             captures_known,
             request: index,
         });
-        let own = job.steps.get(index).map_or(&[][..], |step| &step.captures);
-        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
-            .and_then(|made| made.capturing(own, &captures));
+        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref());
         rendered.push(made.map_err(wrong)?);
         // Captures of this step are available to later steps, and not to the step itself.
         captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
     }
-    Ok(rendered)
+    capturing(job, rendered, &captures)
+}
+
+/// Returns the requests with the captures of their steps.
+fn capturing(
+    job: &Job,
+    rendered: Vec<Rendered>,
+    names: &[String],
+) -> Result<Vec<Rendered>, LoadError> {
+    // A later path decides which characters a value can have.
+    let raw = rendered.iter().flat_map(Rendered::raw_captures);
+    let raw: Vec<_> = raw.copied().collect();
+    let with_captures = |(index, made): (usize, Rendered)| {
+        let own = job.steps.get(index).map_or(&[][..], |step| &step.captures);
+        let request = &job.requests[index];
+        made.capturing(own, names, &raw)
+            .map_err(|reason| LoadError::Request {
+                index,
+                method: request.method.clone(),
+                path: request.path.clone(),
+                reason,
+            })
+    };
+    rendered
+        .into_iter()
+        .enumerate()
+        .map(with_captures)
+        .collect()
 }
 
 /// Refuses a job whose requests are partly of HTTP and partly of WebSocket.

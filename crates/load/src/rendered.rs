@@ -8,6 +8,7 @@ use model::{Framing, WebSocketCall};
 use crate::check::Rules;
 use crate::error::RequestError;
 use crate::job::{Request, Target};
+use crate::raw_place::RawPlace;
 use crate::scenario::{Capture, CapturedValue, Wanted};
 use crate::template::{Places, Source, Template};
 use crate::websocket;
@@ -35,7 +36,7 @@ impl Rendered {
         keep_alive: bool,
         places: Option<&Places>,
     ) -> Result<Rendered, RequestError> {
-        verify(target, request)?;
+        verify(target, request, places.is_some())?;
         let start = format!("{} {}", request.method, request.path);
         let mut head = format!("{start} HTTP/1.1\r\n");
         let has = |name: &str| {
@@ -94,12 +95,15 @@ impl Rendered {
         mut self,
         captures: &[Capture],
         names: &[String],
+        raw: &[(usize, RawPlace)],
     ) -> Result<Rendered, RequestError> {
         if self.conversation.is_some() && !captures.is_empty() {
             let reason = "no value can be captured from messages";
             return Err(RequestError::WebSocket(reason.to_owned()));
         }
-        let wanted = captures.iter().map(|capture| Wanted::new(capture, names));
+        let wanted = captures
+            .iter()
+            .map(|capture| Wanted::new(capture, names, raw));
         self.rules.captures = wanted.collect::<Result<Arc<[_]>, _>>()?;
         Ok(self)
     }
@@ -110,6 +114,12 @@ impl Rendered {
         if let Some(template) = &self.template {
             template.fill(index, captured, buffer);
         }
+    }
+
+    /// The captured values that stand raw in its path, by their places in the iteration.
+    pub(crate) fn raw_captures(&self) -> &[(usize, RawPlace)] {
+        let template = self.template.as_deref();
+        template.map_or(&[], Template::raw_captures)
     }
 
     /// True if the bytes differ from slot to slot.
@@ -156,11 +166,14 @@ fn line(head: &mut String, name: &str, value: &str) {
     head.push_str("\r\n");
 }
 
-fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
+fn verify(target: &Target, request: &Request, has_places: bool) -> Result<(), RequestError> {
     if !is_token(&request.method) {
         return Err(RequestError::Method(request.method.clone()));
     }
-    let is_path = request.path.starts_with('/') || request.path == "*";
+    // A raw value at its begin has the slash, which is checked with the value.
+    let is_path = request.path.starts_with('/')
+        || (has_places && request.path.starts_with("{{raw:"))
+        || request.path == "*";
     if !is_path
         || request
             .path

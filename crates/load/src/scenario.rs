@@ -4,12 +4,15 @@
 //! first request to its last response. It has one row of the data, and the values of its own responses. Two
 //! iterations share no state.
 
+use std::collections::HashMap;
+
 pub use model::{Capture, CaptureFrom, Step};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::RequestError;
 use crate::mismatch::Mismatch;
+use crate::raw_place::RawPlace;
 
 /// A capture, ready for many responses.
 #[derive(Clone, Debug)]
@@ -18,22 +21,32 @@ pub(crate) struct Wanted {
     pattern: Option<Regex>,
     /// Index of the value among the values of an iteration.
     slot: usize,
+    /// The strictest place of the value in paths that contain it raw.
+    raw: Option<RawPlace>,
 }
 
 impl Wanted {
-    pub(crate) fn new(capture: &Capture, names: &[String]) -> Result<Wanted, RequestError> {
+    /// Prepares a capture. `raw` contains the values of iterations that stand raw in paths.
+    pub(crate) fn new(
+        capture: &Capture,
+        names: &[String],
+        raw: &[(usize, RawPlace)],
+    ) -> Result<Wanted, RequestError> {
         let pattern = capture.pattern.as_ref().map(|pattern| {
             Regex::new(pattern).map_err(|error| RequestError::Pattern {
                 pattern: pattern.clone(),
                 reason: error.to_string(),
             })
         });
+        let slot = names
+            .iter()
+            .position(|name| *name == capture.name)
+            .expect("the names are those of all captures");
+        let own = raw.iter().filter(|(value, _)| *value == slot);
         Ok(Wanted {
             pattern: pattern.transpose()?,
-            slot: names
-                .iter()
-                .position(|name| *name == capture.name)
-                .expect("the names are those of all captures"),
+            slot,
+            raw: own.map(|(_, place)| *place).max(),
             capture: capture.clone(),
         })
     }
@@ -61,9 +74,9 @@ impl Wanted {
             CaptureFrom::Body => Some(CapturedValue::of_text(
                 String::from_utf8_lossy(body).into_owned(),
             )),
-            CaptureFrom::Json(pointer) => serde_json::from_slice::<Value>(body)
-                .ok()
-                .and_then(|value| CapturedValue::of_json(value.pointer(pointer)?)),
+            CaptureFrom::Json(pointer) => {
+                member(body, pointer).and_then(|value| CapturedValue::of_json(value.get()))
+            }
         };
         let missing = |found: &str| Mismatch::Capture {
             name: self.capture.name.clone(),
@@ -91,7 +104,10 @@ impl Wanted {
         {
             return Err(missing("a value of several lines"));
         }
-        Ok(value)
+        match self.raw.and_then(|place| place.problem(&value.text)) {
+            Some(problem) => Err(missing(&problem)),
+            None => Ok(value),
+        }
     }
 }
 
@@ -112,17 +128,56 @@ impl CapturedValue {
         }
     }
 
-    /// Returns a JSON value with its kind. `None` for `null`.
-    fn of_json(value: &Value) -> Option<CapturedValue> {
-        match value {
-            Value::Null => None,
-            Value::String(text) => Some(CapturedValue::of_text(text.clone())),
-            other => Some(CapturedValue {
-                text: other.to_string(),
+    /// Returns a value in JSON with its kind. `None` for `null`.
+    fn of_json(json: &str) -> Option<CapturedValue> {
+        match json.as_bytes() {
+            b"null" => None,
+            [b'"', ..] => serde_json::from_str(json).ok().map(CapturedValue::of_text),
+            // The text of the response, so that a number keeps all its digits.
+            _ => Some(CapturedValue {
+                text: without_spaces(json),
                 is_json: true,
             }),
         }
     }
+}
+
+/// Returns the value at a pointer (RFC 6901) as the text of the body.
+fn member<'a>(body: &'a [u8], pointer: &str) -> Option<&'a RawValue> {
+    let mut value: &RawValue = serde_json::from_slice(body).ok()?;
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        value = if value.get().starts_with('[') {
+            let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+            *items.get(index(&token)?)?
+        } else {
+            let members: HashMap<String, &RawValue> = serde_json::from_str(value.get()).ok()?;
+            *members.get(&token)?
+        };
+    }
+    Some(value)
+}
+
+/// Returns the index of an item. Only `0` begins with a zero.
+fn index(token: &str) -> Option<usize> {
+    let is_plain = token == "0" || !token.starts_with(['0', '+']);
+    token.parse().ok().filter(|_| is_plain)
+}
+
+/// Returns JSON without the white space between its parts.
+fn without_spaces(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let keep = |it: &char| {
+        let was_text = is_text;
+        match it {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ => {}
+        }
+        was_text || !it.is_ascii_whitespace()
+    };
+    json.chars().filter(keep).collect()
 }
 
 /// Returns the names of all captures, each once, in the order of their first steps.
@@ -146,7 +201,7 @@ mod tests {
             from,
             pattern: pattern.map(str::to_owned),
         };
-        let wanted = Wanted::new(&capture, &["id".to_owned()]).unwrap();
+        let wanted = Wanted::new(&capture, &["id".to_owned()], &[]).unwrap();
         match wanted.find(header, body.as_bytes()) {
             Ok(value) => value.text,
             Err(mismatch) => mismatch.to_string(),
@@ -160,6 +215,20 @@ mod tests {
         assert_eq!(find(json("/a/0/b~1c"), None, None, body), "x y");
         assert_eq!(find(json("/n"), None, None, body), "12");
         assert_eq!(find(json("/o"), None, None, body), r#"{"k":[1]}"#);
+        let spaced = "{\"o\":{ \"k \\\" \" :\n[1 , 2e400]}}";
+        assert_eq!(
+            find(json("/o"), None, None, spaced),
+            r#"{"k \" ":[1,2e400]}"#
+        );
+        for number in [
+            "12345678901234567890123",
+            "0.1234567890123456789",
+            "1e400",
+            "-0.50",
+        ] {
+            let body = format!(r#"[{{"id": {number} }}]"#);
+            assert_eq!(find(json("/0/id"), None, None, &body), number);
+        }
         let header = CaptureFrom::Header("Location".to_owned());
         assert_eq!(
             find(header, Some(r"/users/(\d+)"), Some("/users/77?a"), ""),

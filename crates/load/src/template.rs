@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::error::RequestError;
 use crate::job::{Data, Range, RowOrder};
+use crate::raw_place::RawPlace;
 use crate::scenario::CapturedValue;
 
 use notation::Notation;
@@ -112,6 +113,8 @@ enum Part {
 pub(crate) struct Template {
     head: Vec<Piece>,
     body: Vec<Piece>,
+    /// Captured values that stand raw in the path.
+    raw: Vec<(usize, RawPlace)>,
     values: Arc<Values>,
 }
 
@@ -170,7 +173,11 @@ impl Template {
         source: &Source<'_>,
         within: &Places,
     ) -> Result<Option<Template>, RequestError> {
-        let mut cutter = Cutter { within, places: 0 };
+        let mut cutter = Cutter {
+            within,
+            places: 0,
+            raw: Vec::new(),
+        };
         let mut head = cutter.cut(source.start.as_bytes(), Part::Path)?;
         head.extend(cutter.cut(source.before_length.as_bytes(), Part::Head)?);
         if let Some(after) = source.after_length {
@@ -179,7 +186,18 @@ impl Template {
         }
         let body = cutter.cut(source.body, Part::Body)?;
         let values = Arc::clone(&within.values);
-        Ok((cutter.places > 0).then_some(Template { head, body, values }))
+        let raw = cutter.raw;
+        Ok((cutter.places > 0).then_some(Template {
+            head,
+            body,
+            raw,
+            values,
+        }))
+    }
+
+    /// The captured values that stand raw in the path, by their places in the iteration.
+    pub(crate) fn raw_captures(&self) -> &[(usize, RawPlace)] {
+        &self.raw
     }
 
     /// True if the body differs from slot to slot.
@@ -244,7 +262,7 @@ impl Slot<'_> {
     fn value(&self, column: usize, notation: Notation) -> Cow<'_, [u8]> {
         let value = &self.row[column];
         match notation {
-            Notation::Text => Cow::Borrowed(&value.raw),
+            Notation::Text | Notation::Raw => Cow::Borrowed(&value.raw),
             Notation::Encoded => Cow::Borrowed(&value.escaped),
             other => other.write_bytes(&value.raw),
         }
@@ -274,6 +292,7 @@ fn digits(number: u64) -> usize {
 struct Cutter<'a> {
     within: &'a Places,
     places: u64,
+    raw: Vec<(usize, RawPlace)>,
 }
 
 impl Cutter<'_> {
@@ -284,7 +303,15 @@ impl Cutter<'_> {
         while let Some(begin) = find(rest, b"{{") {
             let place = find(&rest[begin..], b"}}").map(|length| begin + length);
             let piece = match place {
-                Some(end) => self.place(&rest[begin + 2..end], part)?,
+                Some(end) => {
+                    // The target of a request follows its method and one space.
+                    let is_start = pieces.is_empty() && rest[..begin].ends_with(b" ");
+                    let at = match is_start {
+                        true => RawPlace::Start,
+                        false => RawPlace::Inside,
+                    };
+                    self.place(&rest[begin + 2..end], part, at)?
+                }
                 None => None,
             };
             if let (Some(piece), Some(end)) = (piece, place) {
@@ -308,7 +335,12 @@ impl Cutter<'_> {
     }
 
     /// Returns the piece for a place. `None` if the text is ordinary text.
-    fn place(&mut self, name: &[u8], part: Part) -> Result<Option<Piece>, RequestError> {
+    fn place(
+        &mut self,
+        name: &[u8],
+        part: Part,
+        at: RawPlace,
+    ) -> Result<Option<Piece>, RequestError> {
         let Ok(name) = std::str::from_utf8(name) else {
             return Ok(None);
         };
@@ -317,6 +349,9 @@ impl Cutter<'_> {
         let known = &values.captures[..self.within.captures_known];
         let piece = if let Some(column) = values.columns.iter().position(|it| it == name) {
             self.verify(column, part)?;
+            if notation == Notation::Raw {
+                self.verify_raw(column, at)?;
+            }
             Piece::Column { column, notation }
         } else if let Some(range) = values.ranges.iter().position(|it| it.name == name) {
             let Range { from, to, .. } = values.ranges[range];
@@ -329,6 +364,9 @@ impl Cutter<'_> {
                 purpose: RANGES + range as u64,
             }
         } else if let Some(value) = known.iter().position(|it| it == name) {
+            if notation == Notation::Raw {
+                self.raw.push((value, at));
+            }
             Piece::Captured { value, notation }
         } else if name == "index" {
             Piece::Index
@@ -358,6 +396,20 @@ impl Cutter<'_> {
         };
         self.places += 1;
         Ok(Some(piece))
+    }
+
+    /// Checks that each value of a column can stand raw in a path.
+    fn verify_raw(&self, column: usize, at: RawPlace) -> Result<(), RequestError> {
+        let values = &self.within.values;
+        let texts = values.rows.iter().map(|row| &row[column].raw);
+        let mut problems = texts.filter_map(|raw| at.problem(&String::from_utf8_lossy(raw)));
+        match problems.next() {
+            None => Ok(()),
+            Some(found) => Err(RequestError::RawValue {
+                name: values.columns[column].clone(),
+                found,
+            }),
+        }
     }
 
     /// Checks that no value of a column can end a header.

@@ -4,8 +4,8 @@
 /// row, `{{name}}` of a range, `{{index}}` of the slot (from 0), or `{{random:1..1000}}`. The last one is a
 /// whole number from a range that includes both ends, drawn for this placeholder alone. Values in a path are
 /// percent-encoded. Values elsewhere are inserted unchanged, except with a notation before the name:
-/// `{{escaped:column}}` within a JSON text, `{{encoded:column}}` percent-encoded, and `{{json:name}}` for a
-/// captured value with its kind in JSON.
+/// `{{escaped:column}}` within a JSON text, `{{encoded:column}}` percent-encoded, `{{raw:column}}` unchanged in
+/// a path, and `{{json:name}}` for a captured value with its kind in JSON.
 ///
 /// All placeholders of one request use one row. The content of a slot depends only on its index and on these
 /// data.

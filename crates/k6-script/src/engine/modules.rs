@@ -14,7 +14,7 @@ use crate::source::{self, Import};
 use crate::{LeftModule, ScriptError, ScriptPlace};
 
 /// Texts of the modules that surround a script.
-const OWN: [(&str, &str); 10] = [
+const OWN: [(&str, &str); 13] = [
     ("weigh:main", include_str!("../js/main.js")),
     ("weigh:journal", include_str!("../js/journal.js")),
     ("weigh:values", include_str!("../js/values.js")),
@@ -24,11 +24,14 @@ const OWN: [(&str, &str); 10] = [
     ("weigh:http", include_str!("../js/http.js")),
     ("weigh:k6", include_str!("../js/k6.js")),
     ("weigh:url", include_str!("../js/url.js")),
+    ("weigh:timeline", include_str!("../js/timeline.js")),
+    ("weigh:streams", include_str!("../js/streams.js")),
+    ("weigh:grpc", include_str!("../js/grpc.js")),
     ("weigh:modules", include_str!("../js/modules.js")),
 ];
 
 /// Modules of k6, by the name of the table in `modules.js`.
-const OF_K6: [&str; 9] = [
+const OF_K6: [&str; 13] = [
     "k6",
     "k6/http",
     "k6/data",
@@ -38,6 +41,10 @@ const OF_K6: [&str; 9] = [
     "k6/execution",
     "k6/timers",
     "k6/options",
+    "k6/net/grpc",
+    "k6/ws",
+    "k6/websockets",
+    "k6/x/sse",
 ];
 
 /// Modules of k6's library of scripts that the engine has.
@@ -59,6 +66,8 @@ pub(crate) struct Use {
 fn table(module: &str) -> Option<&str> {
     let module = match module {
         "k6/experimental/timers" => "k6/timers",
+        "k6/experimental/grpc" => "k6/net/grpc",
+        "k6/experimental/websockets" => "k6/websockets",
         other => other,
     };
     if OF_K6.contains(&module) {
@@ -73,15 +82,8 @@ fn reason(module: &str) -> &'static str {
     if module.starts_with("k6/x/") {
         return "it is an extension of k6";
     }
-    if matches!(
-        module,
-        "k6/ws" | "k6/websockets" | "k6/experimental/websockets"
-    ) {
-        return "it is WebSocket. Write such a request into the lab, for example \
-                `{path: /ws, websocket: {messages: {text: hello}, replies: order}}`";
-    }
     if module == "k6" || module.starts_with("k6/") {
-        return "it is not HTTP, or not part of k6 yet";
+        return "it sends nothing that a lab can send, or it is not part of k6 yet";
     }
     if module.contains("://") {
         return "a script has no network here. `weigh` has the modules k6-utils, httpx, k6chaijs, papaparse and url of jslib.k6.io";

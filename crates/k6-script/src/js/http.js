@@ -15,6 +15,8 @@ export const stage = { name: 'init', iteration: 0, of: '' };
 let turns = new Map();
 let callback = null;
 let groups = [];
+/** Milliseconds of pauses since the last request of this iteration. */
+let paused = 0;
 
 /** Begins an iteration of a function. */
 export function enter(name, of, iteration) {
@@ -23,7 +25,20 @@ export function enter(name, of, iteration) {
   stage.iteration = iteration;
   turns = new Map();
   groups = [];
+  paused = 0;
   jar.clear();
+}
+
+/** Adds a pause before the next request. */
+export function pausing(milliseconds) {
+  if (milliseconds > 0) paused += milliseconds;
+}
+
+/** The pauses since the last request, in milliseconds. */
+export function rest() {
+  const whole = Math.round(paused * 1000) / 1000;
+  paused = 0;
+  return whole;
 }
 
 /** Runs a function within a group. */
@@ -83,7 +98,7 @@ export class Response {
   }
 
   html() {
-    return placeholder({ kind: 'computed', answer: this.own.answer, name: `html() of ${this.own.label}` });
+    return placeholder({ kind: 'computed', answer: this.own.answer, isHtml: true, name: `html() of ${this.own.label}` });
   }
 
   submitForm() {
@@ -246,27 +261,34 @@ function problemsOf(params) {
 }
 
 function send(method, target, body, params = {}) {
-  if (isTrial()) fail('sends a request within a check');
-  if (requests.length >= MOST) fail(`sends more than ${MOST} requests`);
   const given = params === null || entryOf(params) !== undefined ? {} : params;
-  const place = here();
   const url = typeof target === 'object' && target !== null && typeof target.url === 'string' ? target.url : String(target);
-  const site = `${place?.file}:${place?.line}:${place?.column}`;
-  const turn = turns.get(site) ?? 0;
-  turns.set(site, turn + 1);
   const headers = headersOf(given, url);
   const problems = problemsOf(given);
   const notes = [];
   if (given.compression) notes.push(`the script compresses its body (${given.compression}), the lab does not`);
-  const request = {
-    answer: requests.length, stage: stage.name, of: stage.of, iteration: stage.iteration, turn, place, groups: [...groups],
-    method: String(method).toUpperCase(), url, headers, body: bodyOf(body, headers, problems),
-    assumed: null, expected: null, notes, problems,
+  const request = record({
+    method: String(method).toUpperCase(), url, place: here(), headers, body: bodyOf(body, headers, problems), notes, problems,
     accepted: given.responseCallback === undefined ? callback : given.responseCallback?.ranges ?? 'any',
+  });
+  return new Response(request);
+}
+
+/** Adds a request of any kind to the recording. */
+export function record(own) {
+  if (isTrial()) fail('sends a request within a check');
+  if (requests.length >= MOST) fail(`sends more than ${MOST} requests`);
+  const { place } = own;
+  const site = `${place?.file}:${place?.line}:${place?.column}`;
+  const turn = turns.get(site) ?? 0;
+  turns.set(site, turn + 1);
+  const request = {
+    answer: requests.length, stage: stage.name, of: stage.of, iteration: stage.iteration, turn, groups: [...groups],
+    assumed: null, expected: null, accepted: null, notes: [], pause: rest(), ...own,
   };
   requests.push(request);
   pass(1);
-  return new Response(request);
+  return request;
 }
 
 const get = (url, params) => send('GET', url, null, params);

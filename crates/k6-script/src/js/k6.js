@@ -2,9 +2,10 @@
 
 import { here, note, noteAt, quietly, fail as stop } from 'weigh:journal';
 import { expectStatus, isTrial, tried } from 'weigh:status';
-import { entryOf } from 'weigh:values';
+import { entryOf, whole } from 'weigh:values';
 import { pass } from 'weigh:draws';
-import { within } from 'weigh:http';
+import { pausing, within } from 'weigh:http';
+import { paused as pausedStream } from 'weigh:streams';
 
 /** The statuses that a check at one place accepts, as `tried` found them in the first iteration. */
 const known = new Map();
@@ -36,10 +37,17 @@ export function group(name, run) {
   return within(name, run);
 }
 
-/** Lets time pass. */
+/** Lets time pass. The next request of the recording has the pause. */
 export function sleep(seconds) {
   used.add('sleep');
-  pass(Number(seconds) * 1000);
+  const entry = whole(seconds);
+  const length = entry === undefined ? Number(seconds) * 1000 : NaN;
+  if (Number.isNaN(length)) {
+    note(`the length of a pause is not known${entry === undefined ? '' : `: ${entry.description.name}`}. It is left out`);
+    return;
+  }
+  pass(length);
+  if (!pausedStream(length)) pausing(length);
 }
 
 /** Ends the iteration. */

@@ -6,6 +6,8 @@ import * as status from 'weigh:status';
 import * as draws from 'weigh:draws';
 import * as http from 'weigh:http';
 import * as k6 from 'weigh:k6';
+import * as streams from 'weigh:streams';
+import * as grpc from 'weigh:grpc';
 import * as modules from 'weigh:modules';
 import { operators, reached } from 'weigh:operators';
 
@@ -14,6 +16,8 @@ const stringify = JSON.stringify;
 /** Makes the script's surroundings, before its first line runs. */
 export function prepare(native, environment) {
   http.connect(native);
+  streams.connect(native);
+  grpc.connect(native);
   modules.connect(native);
   values.install();
   draws.install();
@@ -76,6 +80,8 @@ async function repeat(scenario, run, data, users) {
     });
     draws.begin(number);
     http.enter('load', scenario.name, number);
+    streams.enter();
+    grpc.enter();
     const before = http.requests.length;
     let ended = null;
     try {
@@ -84,10 +90,22 @@ async function repeat(scenario, run, data, users) {
     } catch (error) {
       ended = failure(error);
     }
-    iterations.push({ from: before, to: http.requests.length, drawn: draws.end(), ended });
+    ended ??= settled();
+    iterations.push({ from: before, to: http.requests.length, drawn: draws.end(), ended, rest: http.rest() });
     if (ended !== null && http.requests.length === before) break;
   }
   return { name: scenario.name, exec: scenario.exec, iterations };
+}
+
+/** Records the streams of an iteration. Returns the error of a handler, or null. */
+function settled() {
+  try {
+    streams.settle();
+    grpc.settle();
+    return null;
+  } catch (error) {
+    return failure(error);
+  }
 }
 
 /** The options without placeholders, functions and repetition. */
@@ -132,7 +150,7 @@ export async function run(entry) {
   const lists = draws.usedLists().map(({ number, rows }) => ({ number, rows: rowsOf(rows) }));
   return stringify({
     requests: http.requests, placeholders: values.descriptions(), scenarios, absent, setupEnded, notes,
-    options: plain(options), unset: [...values.unset], used: [...k6.used], reached: [...reached], lists, users,
+    protos: grpc.protos, descriptors: grpc.descriptors, options: plain(options), unset: [...values.unset], used: [...k6.used], reached: [...reached], lists, users,
     functions: Object.keys(namespace).filter((name) => typeof namespace[name] === 'function'),
   });
 }

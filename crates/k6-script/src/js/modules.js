@@ -6,6 +6,8 @@ import { expectStatus, statusOf } from 'weigh:status';
 import { accessed, between, pass, random, record } from 'weigh:draws';
 import { findBetween, module as http, stage } from 'weigh:http';
 import * as k6 from 'weigh:k6';
+import * as streams from 'weigh:streams';
+import { module as grpc } from 'weigh:grpc';
 import { URL, URLSearchParams } from 'weigh:url';
 
 /** Functions and values of the host. */
@@ -364,6 +366,8 @@ export async function settled() {
 
 const timers = {
   setTimeout: (run, delay = 0, ...list) => {
+    const timeline = streams.timers();
+    if (timeline !== null) return timeline.after(() => run(...list), delay);
     pass(Number(delay));
     waiting += 1;
     Promise.resolve().then(() => {
@@ -372,12 +376,14 @@ const timers = {
     }).catch((error) => { broken ??= [error]; });
     return 1;
   },
-  setInterval: (run) => {
-    Promise.resolve().then(run);
+  setInterval: (run, every = 0, ...list) => {
+    const timeline = streams.timers();
+    if (timeline !== null) return timeline.each(() => run(...list), every);
+    Promise.resolve().then(() => run(...list));
     return 1;
   },
-  clearTimeout: () => undefined,
-  clearInterval: () => undefined,
+  clearTimeout: (number) => streams.timers()?.clear(number),
+  clearInterval: (number) => streams.timers()?.clear(number),
 };
 
 /** A value of a module that cannot be loaded. Each use is noted. */
@@ -414,6 +420,10 @@ export const modules = {
   'k6/execution': exec,
   'k6/timers': timers,
   'k6/options': {},
+  'k6/net/grpc': grpc,
+  'k6/ws': streams.ws,
+  'k6/websockets': streams.websockets,
+  'k6/x/sse': streams.sse,
   'k6-utils': utils,
   httpx,
   k6chaijs: chai,

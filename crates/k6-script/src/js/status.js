@@ -50,6 +50,13 @@ export function statusFor(request) {
   return trial === null ? status : status.number();
 }
 
+/** The number that a check tries as the status of a request. 0 outside of a check. */
+export function readStatus(request) {
+  if (trial === null) return 0;
+  read.add(request);
+  return trial;
+}
+
 /** The requests whose status `run` reads, with the statuses for which `run` is true, unless they are known. */
 export function tried(run, known) {
   const outer = [trial, read];

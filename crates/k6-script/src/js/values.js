@@ -30,12 +30,13 @@ const METHODS = new Set([
   'match', 'matchAll', 'includes', 'startsWith', 'endsWith', 'indexOf', 'lastIndexOf', 'split', 'trim', 'replace',
   'replaceAll', 'substring', 'substr', 'toUpperCase', 'toLowerCase', 'toFixed', 'charAt', 'charCodeAt', 'concat',
   'toString', 'valueOf', 'toJSON', 'padStart', 'padEnd', 'hasOwnProperty', 'pop', 'shift', 'push', 'sort', 'reverse',
-  'keys', 'entries', 'values', 'search', 'repeat', 'trimStart', 'trimEnd', 'localeCompare', 'normalize', 'test',
+  'each', 'keys', 'entries', 'values', 'search', 'repeat', 'trimStart', 'trimEnd', 'localeCompare', 'normalize', 'test',
 ]);
 
 /** The description of a value without a place in an answer. */
 function computed(parent, text) {
-  return placeholder({ kind: 'computed', answer: parent.answer ?? null, name: `${parent.name}${text}` });
+  const own = { kind: 'computed', answer: parent.answer ?? null, name: `${parent.name}${text}` };
+  return placeholder(parent.isHtml ? { ...own, isHtml: true } : own);
 }
 
 /** The placeholder with this description. Equal descriptions have one placeholder. */
@@ -118,7 +119,11 @@ function call(entry, list) {
   const owner = entryOf(parent);
   switch (method) {
     case 'toString': case 'valueOf': return mark(owner, proxies.get(parent));
-    case 'map': case 'flatMap': return [list[0](first(owner), 0, parent)];
+    case 'map': case 'each':
+      // A selection of HTML calls with the index first.
+      if (owner.description.isHtml) return [list[0](0, first(owner))];
+      return [list[0](first(owner), 0, parent)];
+    case 'flatMap': return [list[0](first(owner), 0, parent)];
     case 'forEach': list[0](first(owner), 0, parent); return undefined;
     case 'filter': return [first(owner)];
     case 'slice': return list.length === 0 ? parent : computed(owner.description, '.slice(…)');
@@ -176,8 +181,16 @@ function primitive(entry, number, hint) {
   return fail(`computes with ${entry.description.name}, which exists only during a run`);
 }
 
+let decided = 0;
+
+/** How often the way of the script depended on a value of an answer. */
+export function decisions() {
+  return decided;
+}
+
 /** Notes that the way of the script depends on a value of an answer. */
 export function decides(entry) {
+  decided += 1;
   if (entry.description.kind === 'environment') return;
   note(`the script decides by ${entry.description.name}. The recording follows a successful answer`);
 }

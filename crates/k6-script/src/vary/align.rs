@@ -28,6 +28,9 @@ pub(super) enum Piece {
     Column(Found),
 }
 
+/// A column at a place of all texts, with the length of its value in each.
+type Explanation = fn(&[&str], usize, &Column) -> Option<(Found, Vec<usize>)>;
+
 /// The common text of all iterations. `None` if the drawn values do not explain every difference.
 pub(super) fn aligned(texts: &[&str], columns: &[Column]) -> Option<Vec<Piece>> {
     let mut rests: Vec<&str> = texts.to_vec();
@@ -42,20 +45,19 @@ pub(super) fn aligned(texts: &[&str], columns: &[Column]) -> Option<Vec<Piece>> 
             return Some(pieces);
         }
         // The begin of the values can be equal by chance.
-        let mut starts = (0..=common)
-            .rev()
-            .filter(|start| first.is_char_boundary(*start));
-        // A value as it is explains a difference better than a value plus a constant.
-        let (start, found, lengths) = starts.find_map(|start| {
-            let mut exact = columns
-                .iter()
-                .filter_map(|column| exactly(&rests, start, column));
-            let mut moved = columns
-                .iter()
-                .filter_map(|column| moved(&rests, start, column));
-            let (found, lengths) = exact.next().or_else(|| moved.next())?;
-            Some((start, found, lengths))
-        })?;
+        let starts = || {
+            let starts = (0..=common).rev();
+            starts.filter(|start| first.is_char_boundary(*start))
+        };
+        let explained = |by: Explanation| {
+            starts().find_map(|start| {
+                let mut found = columns.iter().filter_map(|it| by(&rests, start, it));
+                let (found, lengths) = found.next()?;
+                Some((start, found, lengths))
+            })
+        };
+        // A value as it is explains a difference better than a value plus a constant, wherever it begins.
+        let (start, found, lengths) = explained(exactly).or_else(|| explained(moved))?;
         if start > 0 {
             pieces.push(Piece::Plain(first[..start].to_owned()));
         }
@@ -105,13 +107,16 @@ fn is_digit(byte: Option<&u8>) -> bool {
 /// The column at a place of all texts, with the length of its value in each.
 fn exactly(rests: &[&str], start: usize, column: &Column) -> Option<(Found, Vec<usize>)> {
     let mut pairs = rests.iter().zip(&column.values);
-    let is_here = pairs.all(|(rest, value)| {
-        let (before, after) = rest.as_bytes().split_at_checked(start).unwrap_or_default();
-        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-        let has_ends =
-            !is_number || (!is_digit(before.last()) && !is_digit(after.get(value.len())));
-        !value.is_empty() && after.starts_with(value.as_bytes()) && has_ends
-    });
+    let first = column.values.first();
+    let is_constant = column.values.iter().all(|value| Some(value) == first);
+    let is_here = !is_constant
+        && pairs.all(|(rest, value)| {
+            let (before, after) = rest.as_bytes().split_at_checked(start).unwrap_or_default();
+            let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+            let has_ends =
+                !is_number || (!is_digit(before.last()) && !is_digit(after.get(value.len())));
+            !value.is_empty() && after.starts_with(value.as_bytes()) && has_ends
+        });
     is_here.then(|| {
         (
             found(column, 0),
@@ -185,6 +190,14 @@ mod tests {
         assert_eq!(
             shown(["/100", "/103", "/109"], &columns).as_deref(),
             Some("/<roll+100>")
+        );
+        let users = [
+            column("user", ["1", "2", "3"], true),
+            column("name", ["u0", "u1", "u2"], false),
+        ];
+        assert_eq!(
+            shown(["/u0", "/u1", "/u2"], &users).as_deref(),
+            Some("/<name+0>")
         );
         assert_eq!(shown(["/a", "/b", "/c"], &columns), None);
         assert_eq!(shown(["/12/x", "/15/y", "/7/z"], &columns), None);

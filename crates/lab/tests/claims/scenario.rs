@@ -110,6 +110,26 @@ fn a_captured_value_in_json_is_escaped_and_keeps_its_kind_if_the_lab_says_so() {
 }
 
 #[test]
+fn a_raw_value_can_be_a_part_or_the_begin_of_a_path() {
+    let text = "steps:
+  - {path: /, capture: {to: {header: Location}}}
+  - {path: '{{raw:to}}'}
+  - {path: '/v1/{{raw:to}}&a={{encoded:to}}'}
+";
+    let folder = Folder::default().file("s/flow.yaml", text);
+    let scenario = lab::scenario(Path::new("s/flow.yaml"), &folder).unwrap();
+    let paths: Vec<&str> = scenario
+        .requests
+        .iter()
+        .map(|it| it.path.as_str())
+        .collect();
+    assert_eq!(
+        paths,
+        ["/", "{{raw:to}}", "/v1/{{raw:to}}&a={{encoded:to}}"]
+    );
+}
+
+#[test]
 fn mistakes_in_a_scenario_say_where_and_what_to_write() {
     for (steps, words) in [
         (
@@ -122,6 +142,25 @@ fn mistakes_in_a_scenario_say_where_and_what_to_write() {
                 "`{{json:user}}` is not a placeholder",
                 "the placeholders here are",
             ],
+        ),
+        (
+            "\n  - {path: /, headers: {A: '{{raw:user}}'}}",
+            &[
+                "`{{raw:user}}` is for paths only",
+                "elsewhere, write `{{user}}`",
+            ],
+        ),
+        (
+            "\n  - {path: /, json: {a: '{{raw:user}}'}}",
+            &["`{{raw:user}}` is for paths only"],
+        ),
+        (
+            "\n  - {path: '{{user}}'}",
+            &["is not a path: it must begin with `/`"],
+        ),
+        (
+            "\n  - {path: '{{raw:usr}}'}",
+            &["`{{raw:usr}}` is not a placeholder"],
         ),
         (
             "\n  - {path: /, capture: {id: {}}}",

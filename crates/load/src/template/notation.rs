@@ -1,4 +1,4 @@
-//! Notations of values in requests: as text, as JSON, within a JSON text, percent-encoded.
+//! Notations of values in requests: as text, as JSON, within a JSON text, percent-encoded, raw.
 
 use std::borrow::Cow;
 
@@ -14,6 +14,8 @@ pub(super) enum Notation {
     Text,
     /// The value percent-encoded: `{{encoded:name}}`, and each value in a path.
     Encoded,
+    /// The value unchanged in a path: `{{raw:name}}`. It has only characters that a path can contain.
+    Raw,
     /// The value as JSON: `{{json:name}}`. A captured number has no quotes, and a text has quotes.
     Json,
     /// The value as JSON in a path.
@@ -34,6 +36,8 @@ impl Notation {
             (Notation::Escaped, Notation::EncodedEscaped, name)
         } else if let Some(name) = place.strip_prefix("encoded:") {
             (Notation::Encoded, Notation::Encoded, name)
+        } else if let Some(name) = place.strip_prefix("raw:") {
+            (Notation::Text, Notation::Raw, name)
         } else {
             (Notation::Text, Notation::Encoded, place)
         };
@@ -44,7 +48,7 @@ impl Notation {
     pub(super) fn write(self, value: &CapturedValue) -> Cow<'_, str> {
         let text = value.text.as_str();
         match self {
-            Notation::Text => Cow::Borrowed(text),
+            Notation::Text | Notation::Raw => Cow::Borrowed(text),
             Notation::Encoded => Cow::Owned(escape(text)),
             Notation::Json if value.is_json => Cow::Borrowed(text),
             Notation::Json => Cow::Owned(quote(text)),

@@ -162,3 +162,26 @@ fn a_column_can_be_written_within_a_text_of_json() {
     .unwrap();
     assert_eq!(filled(&template, 0), "/a%5C%22b a%22b 6 \"a\\\"b\"");
 }
+
+#[test]
+fn a_raw_column_stands_unchanged_in_a_path_if_each_value_can() {
+    let values = data(&["x", "y"], &[&["/a%20b?c", "d e"]], RowOrder::Rotation);
+    let template_of = |path: &str| template(path, "{{raw:y}}", "{{raw:x}}", &values);
+    assert_eq!(
+        filled(&template_of("GET {{raw:x}}").unwrap(), 0),
+        "GET /a%20b?c d e 8 /a%20b?c"
+    );
+    let error = template_of("GET /{{raw:y}}").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "column `y` for `{{raw:y}}`: expected a part of a path, found `d e`, and a path cannot contain ' '. `{{y}}` encodes it"
+    );
+    let error = template(
+        "GET {{raw:y}}",
+        "",
+        "",
+        &data(&["y"], &[&["d"]], RowOrder::Rotation),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("`d`, and a path begins with `/`"), "{error}");
+}

@@ -238,3 +238,90 @@ fn names_that_are_not_known_yet_are_refused() {
         @"expected a step for each of 3 requests, found 2"
     );
 }
+
+/// Returns a server whose first answer has a `Location`, and which keeps the lines of all requests.
+fn forwarding(location: &'static str, heard: &Heard) -> Server {
+    let heard = Arc::clone(heard);
+    Server::tcp(move |mut client: Client| {
+        while let Some((_, request)) = client.request() {
+            let line = request.lines().next().unwrap_or_default().to_owned();
+            let is_first = line.contains("/first");
+            heard.lock().unwrap().push(line);
+            match is_first {
+                true => client.send(&format!(
+                    "HTTP/1.1 200 OK\nLocation: {location}\nContent-Length: 0\n\n"
+                )),
+                false => client.answer("here"),
+            }
+        }
+    })
+}
+
+/// Follows the `Location` of the first answer with this path.
+fn following(server: &Server, path: &str) -> Job {
+    let mut job = job(&server.target, closed(1, 1));
+    job.requests = vec![get("/first"), get(path)];
+    let location = Capture {
+        name: "location".to_owned(),
+        from: CaptureFrom::Header("Location".to_owned()),
+        pattern: None,
+    };
+    job.steps = vec![
+        step("first", Duration::ZERO, vec![location]),
+        step("next", Duration::ZERO, Vec::new()),
+    ];
+    job
+}
+
+#[test]
+fn a_raw_value_arrives_unchanged_in_the_path() {
+    for (location, path, arrived) in [
+        ("/a%20b?x=1", "{{raw:location}}", "GET /a%20b?x=1 HTTP/1.1"),
+        (
+            "/a%20b?x=1",
+            "{{raw:location}}&y=2",
+            "GET /a%20b?x=1&y=2 HTTP/1.1",
+        ),
+        (
+            "b/%2F?c",
+            "/v1/{{raw:location}}",
+            "GET /v1/b/%2F?c HTTP/1.1",
+        ),
+        (
+            "/a%20b?x=1",
+            "/{{location}}",
+            "GET /%2Fa%2520b%3Fx%3D1 HTTP/1.1",
+        ),
+    ] {
+        let heard = Heard::default();
+        let server = forwarding(location, &heard);
+        let measurement = measure(&following(&server, path));
+        assert_eq!(completed(&measurement), [1, 1], "{path}");
+        assert_eq!(heard.lock().unwrap()[1], arrived, "{path}");
+    }
+}
+
+#[test]
+fn a_raw_value_that_a_path_cannot_contain_fails_by_name_and_is_never_sent() {
+    for (location, path, words) in [
+        (
+            "/a HTTP/1.1",
+            "{{raw:location}}",
+            "found `/a HTTP/1.1`, and a path cannot contain ' '",
+        ),
+        ("/a\tb", "/x{{raw:location}}", "cannot contain '\\t'"),
+        ("/a#b", "{{raw:location}}", "cannot contain '#'"),
+        ("/\u{fc}", "{{raw:location}}", "cannot contain"),
+        ("a/b", "{{raw:location}}", "a path begins with `/`"),
+    ] {
+        let heard = Heard::default();
+        let server = forwarding(location, &heard);
+        let measurement = measure(&following(&server, path));
+        assert_eq!(completed(&measurement), [0, 0], "{location}");
+        let reason = &measurement.failures[0].reason;
+        assert!(reason.contains("the header `Location`"), "{reason}");
+        assert!(reason.contains("`location`"), "{reason}");
+        assert!(reason.contains(words), "{reason}");
+        assert_eq!(heard.lock().unwrap().len(), 1, "{location}");
+    }
+}

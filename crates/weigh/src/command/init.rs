@@ -448,8 +448,12 @@ fn enough(
     }
     console.say(found.summary().trim_end());
     Err(Failure::bad_input(match taken {
+        0 if all == 0 => {
+            format!("expected a request in `{shown}`, found none. Nothing was written")
+        }
         0 => format!(
-            "expected a request in `{shown}` that a lab can send, found none. Nothing was written"
+            "expected a request in `{shown}` that a lab can send, found none. The reasons are above. \
+             Nothing was written"
         ),
         _ => format!(
             "expected at least half of the requests of `{shown}`, took {taken} of {all}. Nothing \

@@ -318,6 +318,7 @@ impl Call {
             ..Given::default()
         };
         let mut headers = self.headers.clone();
+        add_boundary(&mut headers, kind.as_deref());
         let has = |headers: &[(String, String)], name: &str| {
             headers
                 .iter()
@@ -414,6 +415,34 @@ fn url_encoded(text: &str, folder: &Path) -> Result<Vec<u8>, String> {
     .into_bytes())
 }
 
+/// Adds the boundary of a body in parts to a media type of the user, as curl does.
+fn add_boundary(headers: &mut [(String, String)], kind: Option<&str>) {
+    let Some((_, boundary)) = kind.and_then(|kind| kind.split_once(';')) else {
+        return;
+    };
+    for (name, value) in headers {
+        if name.eq_ignore_ascii_case("content-type") && !value.contains("boundary=") {
+            *value = format!("{value};{boundary}");
+        }
+    }
+}
+
+/// The media type that curl gives a file by its ending.
+fn media_type(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "gif" => "image/gif",
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain",
+        "htm" | "html" => "text/html",
+        "pdf" => "application/pdf",
+        "xml" => "application/xml",
+        _ => return None,
+    })
+}
+
 /// The value of `-F`: `name=content`, `name=@file` or `name=<file`, with `;type=` and `;filename=`.
 fn part(text: &str, folder: &Path, has_files: bool) -> Result<Part, String> {
     let (name, value) = text
@@ -441,8 +470,12 @@ fn part(text: &str, folder: &Path, has_files: bool) -> Result<Part, String> {
         let file = file.trim_matches('"');
         part.content = content(&format!("@{file}"), folder)?;
         let name = Path::new(file).file_name().unwrap_or_default();
-        part.file_name
+        let name = part
+            .file_name
             .get_or_insert(name.to_string_lossy().into_owned());
+        if part.content_type.is_none() {
+            part.content_type = media_type(name).map(str::to_owned);
+        }
     } else if let Some(file) = content_text.strip_prefix('<') {
         part.content = content(&format!("@{file}"), folder)?;
     } else {

@@ -4,13 +4,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use experiment::secrets::is_secret;
 use serde_json::Value;
 
 use super::json_lines::lines;
 use super::multipart::{self, Part};
 use super::origins::{Located, Origins, located};
 use super::requests::{Given, Requests};
-use super::values::plain;
+use super::values::{encoded, plain};
 
 /// Reads the requests of a HAR file to the server of the user, or to its most frequent server.
 ///
@@ -54,6 +55,7 @@ pub(super) fn read(source: &str, text: &str, host: Option<&str>) -> Result<Reque
         origins.count(&located.origin);
     }
     let taken = origins.chosen(host)?.unwrap_or_default();
+    let variables = Variables::of(found.iter().map(|(entry, ..)| entry));
     for (entry, located, line) in found {
         if located.origin != taken {
             continue;
@@ -63,13 +65,76 @@ pub(super) fn read(source: &str, text: &str, host: Option<&str>) -> Result<Reque
         }
         let method = text_of(&entry, "/request/method").to_ascii_uppercase();
         let what = format!("{method} {}", located.path);
-        match given(&entry, method, located.path) {
+        let path = with_query(&entry, located.path);
+        match given(&entry, method, path).and_then(|given| variables.without(given)) {
             Ok(given) => requests.add(Given { line, ..given }),
             Err(why) => requests.leave_out_request(line, &what, &why),
         }
     }
     origins.leave_out_others(&taken, &mut requests);
+    if variables.has_checks {
+        requests.leave_out("checks of entries", "a lab has rules of its own");
+    }
     Ok(requests)
+}
+
+/// The path with the parameters of `queryString`, if the URL has no query. Some tools write them only there.
+fn with_query(entry: &Value, path: String) -> String {
+    let listed = entry
+        .pointer("/request/queryString")
+        .and_then(Value::as_array);
+    let pairs: Vec<String> = listed
+        .into_iter()
+        .flatten()
+        .map(|pair| {
+            let (name, value) = (text_of(pair, "/name"), text_of(pair, "/value"));
+            format!("{}={}", encoded(&name), encoded(&value))
+        })
+        .collect();
+    match path.contains('?') || pairs.is_empty() {
+        true => path,
+        false => format!("{path}?{}", pairs.join("&")),
+    }
+}
+
+/// Values that some recorders capture from answers, and write as `${name}` into later entries.
+struct Variables {
+    names: Vec<String>,
+    has_checks: bool,
+}
+
+impl Variables {
+    fn of<'a>(entries: impl Iterator<Item = &'a Value> + Clone) -> Variables {
+        let lists = |key: &'static str| {
+            let lists = entries
+                .clone()
+                .filter_map(move |it| it.get(key)?.as_array());
+            lists.flatten()
+        };
+        Variables {
+            names: lists("variables").map(|it| text_of(it, "/name")).collect(),
+            has_checks: lists("checks").next().is_some(),
+        }
+    }
+
+    /// The request without secret headers that contain a variable, or the reason for leaving it out.
+    fn without(&self, given: Given) -> Result<Given, String> {
+        let body = String::from_utf8_lossy(given.body.as_deref().unwrap_or_default()).into_owned();
+        let headers = given.headers.iter().filter(|(name, _)| !is_secret(name));
+        let texts = headers.map(|(_, value)| value).chain([&given.path, &body]);
+        for text in texts {
+            // A path has the braces percent-encoded.
+            let has = |name: &&String| {
+                text.contains(&format!("${{{name}}}")) || text.contains(&format!("$%7B{name}%7D"))
+            };
+            if let Some(name) = self.names.iter().find(has) {
+                return Err(format!(
+                    "it contains `${{{name}}}`, which the recorder captures from an answer"
+                ));
+            }
+        }
+        Ok(given)
+    }
 }
 
 /// A part of an entry as text. Empty without it.
@@ -530,5 +595,39 @@ mod tests {
             text.contains("POST /c: the file does not hold the files"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn parameters_beside_the_url_are_sent_and_variables_of_recorders_are_named() {
+        let mut listed = entry("GET", "https://shop.example/find", 200);
+        listed["request"]["queryString"] =
+            json!([{"name": "q", "value": "a b"}, {"name": "q", "value": "c"}]);
+        listed["variables"] = json!([{"name": "token", "type": 0, "expression": "$.t"}]);
+        listed["checks"] = json!([{"type": 0}]);
+        let mut twice = entry("GET", "https://shop.example/find?q=1", 200);
+        twice["request"]["queryString"] = json!([{"name": "q", "value": "1"}]);
+        let mut hidden = entry("GET", "https://shop.example/a", 200);
+        hidden["request"]["headers"] =
+            json!([{"name": "Authorization", "value": "Bearer ${token}"}]);
+        let used = entry("GET", "https://shop.example/b/${token}", 200);
+        let other = entry("GET", "https://shop.example/c/${price}", 200);
+        let archive = json!({"log": {"entries": [listed, twice, hidden, used, other]}});
+        let requests = read("a.har", &archive.to_string(), None).expect("a HAR file");
+        let text = requests.load();
+        for path in ["/find?q=a%20b&q=c", "/find?q=1", "/a", "/c/$%7Bprice%7D"] {
+            assert!(
+                text.contains(&format!("path: \"{path}\"")),
+                "{path}\n{text}"
+            );
+        }
+        assert_eq!(requests.counts(), (4, 5));
+        let summary = requests.summary();
+        for words in [
+            "it contains `${token}`, which the recorder captures from an answer",
+            "checks of entries: a lab has rules of its own",
+            "may be secret: Referer, Cookie, Authorization.",
+        ] {
+            assert!(summary.contains(words), "{words}\n{summary}");
+        }
     }
 }

@@ -62,6 +62,7 @@ pub(super) fn read(
             continue;
         }
         let script = Script::of(&request.handler);
+        names.know(Script::of(&request.before));
         match names.given(request, &script, folder, &mut requests) {
             Ok(sent) => {
                 let kept = script
@@ -80,13 +81,10 @@ pub(super) fn read(
                 requests.leave_out_request(Some(request.line), &what, &why);
             }
         }
-        for (name, value) in script.constants {
-            names.variables.push((name, value));
-        }
-        for name in script.unknown {
-            let why = format!("`{name}` is made by a script");
-            names.unknown.push((name, why));
-        }
+        names.know(Script {
+            captures: Vec::new(),
+            ..script
+        });
     }
     add_chosen(found, host, &mut requests)?;
     Ok(requests)
@@ -198,6 +196,15 @@ struct Names {
 }
 
 impl Names {
+    /// Remembers the constants and the unknown values of a script.
+    fn know(&mut self, script: Script) {
+        self.variables.extend(script.constants);
+        for name in script.unknown {
+            let why = format!("`{name}` is made by a script");
+            self.unknown.push((name, why));
+        }
+    }
+
     fn value(&self, name: &str) -> Option<String> {
         let written = self.variables.iter().rev().find(|(known, _)| known == name);
         written

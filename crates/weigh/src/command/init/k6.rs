@@ -8,6 +8,7 @@ mod shares;
 mod targets;
 mod texts;
 mod thresholds;
+mod wires;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,9 @@ fn recorded(
 
 /// The refusal of a script without requests, with the first module that `weigh` does not have.
 fn no_call(recording: &ScriptRecording) -> String {
-    let mut why = "expected a script that calls `k6/http`, found no call".to_owned();
+    let mut why =
+        "expected a script that calls `k6/http`, WebSocket, gRPC or `k6/x/sse`, found no call"
+            .to_owned();
     if let Some(left) = recording.modules.first() {
         why += &format!(
             ". It imports `{}` in {}: {}",
@@ -142,18 +145,21 @@ fn add_notes(recording: &ScriptRecording, requests: &mut Requests) {
     if recording.functions.iter().any(|name| name == "teardown") {
         requests.leave_out("teardown", "what it sends is not part of the load");
     }
-    if recording.has_pauses {
-        let why = match requests.is_scenario() {
-            true => "the steps follow without pauses. Add `pause: 1s` to a step for a think time",
-            false => "the load decides when requests are sent",
-        };
-        requests.leave_out("sleep", why);
+    // The steps of a scenario and the messages of a conversation have the pauses.
+    if recording.has_pauses && !requests.is_scenario() && !requests.is_websocket() {
+        requests.leave_out("sleep", "the load decides when requests are sent");
     }
     if recording.has_checks {
-        requests.leave_out(
-            "check",
-            "an answer is right when it is that of the baseline",
-        );
+        let why = match (requests.is_websocket(), requests.is_scenario()) {
+            (true, _) => {
+                "the lab checks no message. Write `stream: {events: 50, each: json}` into a request"
+            }
+            (_, true) => {
+                "the steps check the status only. Write `expect` of a step for a body that is always the same"
+            }
+            _ => "an answer is right when it is that of the baseline",
+        };
+        requests.leave_out("check", why);
     }
 }
 

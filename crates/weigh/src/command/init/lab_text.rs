@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use experiment::address;
 use http::Uri;
@@ -131,9 +132,10 @@ impl Draft<'_> {
         }
         let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
         text += &self.load();
-        text += match self.requests.is_some_and(Requests::is_scenario) {
-            true => EXPECT_STEPS,
-            false => EXPECT,
+        text += match self.requests {
+            Some(requests) if requests.is_websocket() => EXPECT_MESSAGES,
+            Some(requests) if requests.is_scenario() => EXPECT_STEPS,
+            _ => EXPECT,
         };
         text += &self.requests.map(Requests::gates).unwrap_or_default();
         text += &self.systems();
@@ -165,9 +167,12 @@ impl Draft<'_> {
             Some(requests) => requests.load(),
             None => format!("  path: {}\n", quoted(&self.request_path())),
         };
-        let head = match self.requests.is_some_and(Requests::is_scenario) {
-            true => LOAD_STEPS,
-            false => LOAD,
+        let head = match self.requests {
+            Some(requests) if requests.is_websocket() => {
+                LOAD_MESSAGES.to_owned() + &length(requests)
+            }
+            Some(requests) if requests.is_scenario() => LOAD_STEPS.to_owned() + &length(requests),
+            _ => LOAD.to_owned(),
         };
         format!(
             "{head}{sent}\
@@ -307,13 +312,31 @@ load:
   rate: auto
 ";
 
+/// The line of the length of a round, which is long enough for the planned times of one iteration.
+fn length(requests: &Requests) -> String {
+    let planned: Duration = requests.pauses() + requests.longest();
+    let planned = planned.as_millis().div_ceil(1000);
+    let why = match planned {
+        0 => String::new(),
+        seconds => format!(". One iteration takes at least {seconds} s"),
+    };
+    format!("  duration: {}s # of each round{why}\n", 5 + planned)
+}
+
+/// The beginning of the load for conversations over WebSocket.
+const LOAD_MESSAGES: &str = "\
+# The conversations and the rate at which they begin. Each variant receives this rate, by plan. A rate and
+# `hold` together keep many conversations open.
+load:
+  rate: 10/s
+";
+
 /// The beginning of the load for a scenario.
 const LOAD_STEPS: &str = "\
 # The steps and the rate of their iterations. Each variant receives this rate, by plan. With
 # `connections: 10` instead of `rate`, each connection runs one iteration after another.
 load:
   rate: 10/s
-  duration: 5s # of each round
 ";
 
 const EXPECT: &str = "
@@ -327,6 +350,11 @@ const EXPECT_STEPS: &str = "
 # because each iteration has values of its own. For a step whose answer is always the same, write
 #   expect: {same-as: baseline}
 expect: {status: 2xx}
+";
+
+const EXPECT_MESSAGES: &str = "
+# Every message of the server is an event. To check them, write into a request, for example:
+#   stream: {events: 50, each: json}
 ";
 
 const ALONE: &str = "  \

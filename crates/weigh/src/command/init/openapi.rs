@@ -33,6 +33,11 @@ const OTHERS: [(&str, &str); 4] = [
     ("additionalOperations", "its methods are not known here"),
 ];
 
+/// True for a member of a path that is an operation.
+fn is_method(name: &str) -> bool {
+    METHODS.contains(&name) || OTHERS.iter().any(|(method, _)| *method == name)
+}
+
 /// Reads the operations of a description in JSON or YAML.
 ///
 /// # Errors
@@ -61,7 +66,7 @@ pub(super) fn read(
         is_inventing,
     };
     let mut requests = Requests::of(source);
-    let home = servers::home(&root, host, &mut requests)?;
+    let home = servers::home(&description, host, &mut requests)?;
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
         let Some(item) = description.resolve(item).and_then(Value::as_object) else {
             let why = "it refers to an object outside of this file";
@@ -83,6 +88,9 @@ pub(super) fn read(
             let given = operation.prefix(&home).and_then(|prefix| {
                 operation.request(&format!("{prefix}{path}"), method, &mut requests)
             });
+            if operation.operation.get("callbacks").is_some() {
+                requests.leave_out(&format!("callbacks of {what}"), "the server sends them");
+            }
             match given {
                 Ok(given) => requests.add(Given { line, ..given }),
                 Err(why) => requests.leave_out_request(line, &what, &why),
@@ -133,21 +141,12 @@ struct Operation<'a> {
 impl Operation<'_> {
     /// The path of the operation's server. An error if it differs from the server of the lab.
     fn prefix(&self, home: &Server) -> Result<String, String> {
-        let item = self.item.get("servers");
-        let item = item.map(|list| serde_json::json!({ "servers": list }));
-        let root = Some(self.description.root);
-        // The list of the nearest level counts.
-        let levels = [Some(self.operation), item.as_ref(), root];
-        let mut lists = levels.into_iter().flatten().map(servers::of);
-        let own = lists.find(|list| !list.is_empty()).unwrap_or_default();
+        let own = servers::of_operation(self.description.root, self.item, self.operation);
         let Some(first) = own.first() else {
             return Ok(home.prefix.clone());
         };
-        let is_home = |server: &&Server| {
-            server.origin.is_none() || home.origin.is_none() || server.origin == home.origin
-        };
         let same = own.iter().find(|server| *server == home);
-        match same.or_else(|| own.iter().find(is_home)) {
+        match same.or_else(|| own.iter().find(|server| server.is_at(home))) {
             Some(server) => Ok(server.prefix.clone()),
             None => Err(format!(
                 "its server is {first}, but the lab takes {home}. Choose a server with `--host`"

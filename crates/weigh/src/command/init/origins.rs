@@ -43,11 +43,19 @@ pub(super) fn located(url: &str) -> Result<Located, String> {
             let length = url[from..]
                 .find(['/', '?', '#'])
                 .unwrap_or(url.len() - from);
-            let (server, rest) = url.split_at(from + length);
+            // A value of an answer after the server, which has the slash of the path.
+            let value = url[from..from + length].find("{{").filter(|at| {
+                let (host, value) = url[from..from + length].split_at(*at);
+                !host.is_empty()
+                    && host.ends_with(|it: char| it.is_ascii_alphanumeric() || it == ']')
+                    && value.find("}}") == Some(value.len() - 2)
+                    && !url[from + length..].starts_with('/')
+            });
+            let (server, rest) = url.split_at(from + value.unwrap_or(length));
             (Err(server), rest)
         }
     };
-    let path = match rest.starts_with('/') {
+    let path = match rest.starts_with('/') || rest.starts_with("{{") {
         true => url_text(rest),
         false => format!("/{}", url_text(rest)),
     };
@@ -223,6 +231,8 @@ mod tests {
             ),
             ("{{base}}", "the server of `{{base}}`", "/", false),
             ("http://a.example?b=1", "a.example:80", "/?b=1", false),
+            ("http://a.example{{to}}", "a.example:80", "{{to}}", false),
+            ("http://[::1]:80{{to}}?b=1", "[::1]:80", "{{to}}?b=1", false),
         ] {
             let expected = Located {
                 origin: origin.to_owned(),
@@ -232,7 +242,14 @@ mod tests {
             assert_eq!(located(url), Ok(expected), "{url}");
         }
         assert!(located("ftp://a.example/").is_err());
-        assert!(located("https://{{host}}/x").is_err());
+        for url in [
+            "https://{{host}}/x",
+            "http://a.{{tld}}",
+            "http://a:{{port}}",
+            "http://a{{n}}/x",
+        ] {
+            assert!(located(url).is_err(), "{url}");
+        }
     }
     #[test]
     fn a_user_can_choose_another_server_than_the_most_frequent() {
@@ -268,7 +285,7 @@ mod tests {
         origins.leave_out_others("b.example:443", &mut requests);
         assert_eq!(
             requests.summary(),
-            "Took 0 of 2 requests of x, left out 2:\n  \
+            "Took no request of x, left out all 2 requests:\n  \
              1 request: to a.example:80, but the lab takes b.example:443\n  \
              1 request: to the server of `{{base}}`, but the lab takes b.example:443\n\
              Servers that the lab does not take: a.example:80 (1), the server of `{{base}}` (1). Choose a server with `--host`.\n"

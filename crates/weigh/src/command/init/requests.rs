@@ -3,6 +3,7 @@
 mod check;
 mod left_out;
 mod text;
+mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +12,11 @@ use experiment::secrets::{is_secret, named};
 use serde_json::Value;
 
 use super::tree::json_text;
-use super::values::without_notation;
+use super::values::{with_raw, without_notation};
 use check::{check, has_only, secret_in};
 use left_out::Omissions;
 pub(super) use text::Rows;
+pub(super) use wire::{Call, Content, Conversation, Message, PROTO, Wire};
 
 /// Maximum number of requests of a lab. All are proved before each load, one after the other.
 const REQUESTS_MAX: usize = 100;
@@ -62,6 +64,8 @@ pub(super) struct Given {
     pub(super) captures: Vec<Captured>,
     /// The think time before the step of a scenario.
     pub(super) pause: Duration,
+    /// Its kind.
+    pub(super) wire: Wire,
 }
 
 /// A value of an answer that later steps use as `{{name}}`.
@@ -96,6 +100,7 @@ struct Request {
     notes: Vec<String>,
     captures: Vec<Captured>,
     pause: Duration,
+    wire: Wire,
     weight: u32,
 }
 
@@ -103,7 +108,7 @@ impl Request {
     /// True if both send the same bytes.
     fn sends_the_same(&self, other: &Request) -> bool {
         (&self.method, &self.path, &self.headers) == (&other.method, &other.path, &other.headers)
-            && (&self.body, &self.json) == (&other.body, &other.json)
+            && (&self.body, &self.json, &self.wire) == (&other.body, &other.json, &other.wire)
     }
 
     /// Accepts the statuses of an equal request as well.
@@ -146,6 +151,8 @@ pub(super) struct Requests {
     remarks: Vec<String>,
     /// Limits of the file that a lab can judge, as gates.
     gates: Vec<String>,
+    /// Files next to the lab that its requests need.
+    extra: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Requests {
@@ -160,7 +167,31 @@ impl Requests {
             left_out: Omissions::default(),
             remarks: Vec::new(),
             gates: Vec::new(),
+            extra: Vec::new(),
         }
+    }
+
+    /// Adds a file next to the lab, by its path relative to the lab.
+    pub(super) fn add_file(&mut self, path: PathBuf, content: Vec<u8>) {
+        self.extra.push((path, content));
+    }
+
+    /// True if the requests are conversations over WebSocket.
+    pub(super) fn is_websocket(&self) -> bool {
+        let mut sent = self.sent.iter();
+        sent.any(|it| matches!(it.wire, Wire::WebSocket(_)))
+    }
+
+    /// True if the requests are calls of gRPC.
+    pub(super) fn is_grpc(&self) -> bool {
+        let mut sent = self.sent.iter();
+        sent.any(|it| matches!(it.wire, Wire::Grpc(_)))
+    }
+
+    /// The longest planned time of one request.
+    pub(super) fn longest(&self) -> Duration {
+        let lengths = self.sent.iter().map(|it| it.wire.length());
+        lengths.max().unwrap_or_default()
     }
 
     /// Makes the following requests the steps of a scenario: each request starts after the answer to the previous request.
@@ -171,6 +202,11 @@ impl Requests {
     /// True if the requests are the steps of a scenario.
     pub(super) fn is_scenario(&self) -> bool {
         self.is_scenario
+    }
+
+    /// The pauses of one iteration.
+    pub(super) fn pauses(&self) -> Duration {
+        self.sent.iter().map(|step| step.pause).sum()
     }
 
     /// Current number of requests of the lab.
@@ -247,11 +283,13 @@ impl Requests {
     }
 
     /// Adds a request with a weight of at least 1. In a scenario, the weight is its number of steps.
-    pub(super) fn add_times(&mut self, given: Given, times: u32) {
+    pub(super) fn add_times(&mut self, mut given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
-        if let Err(why) = check(&given).and_then(|()| self.check_places(&given)) {
-            return self.leave_out_request(given.line, &what, &why);
+        let checked = check(&given).and_then(|()| self.check_places(&given));
+        match checked.and_then(|()| self.raw_path(&given.path)) {
+            Ok(path) => given.path = path,
+            Err(why) => return self.leave_out_request(given.line, &what, &why),
         }
         let places = given.places.clone();
         let request = self.open(given, times);
@@ -292,6 +330,40 @@ impl Requests {
         }
     }
 
+    /// The path with the notation of each value. Other tools encode only characters that a URL cannot contain.
+    fn raw_path(&mut self, path: &str) -> Result<String, String> {
+        let captures = self.sent.iter().flat_map(|step| &step.captures);
+        let mut raw: Vec<String> = captures.map(|captured| captured.name.clone()).collect();
+        let mut path = path.to_owned();
+        if let Some(data) = &mut self.data {
+            for index in 0..data.columns.len() {
+                let column = data.columns[index].clone();
+                let place = format!("{{{{{column}}}}}");
+                if !path.contains(&place) {
+                    continue;
+                }
+                let mut rows = data.rows.iter().map(|row| &row[index]);
+                if let Some(value) = rows.find(|value| !value.starts_with('/'))
+                    && path.starts_with(&place)
+                {
+                    return Err(format!(
+                        "its path begins with `{column}`, and the value `{value}` does not begin with `/`"
+                    ));
+                }
+                match data.is_raw_in_path(index) {
+                    Some(true) => raw.push(column),
+                    Some(false) => {}
+                    None => {
+                        let encoded = data.encoded_column(index)?;
+                        path = path.replace(&place, &format!("{{{{{encoded}}}}}"));
+                        raw.push(encoded);
+                    }
+                }
+            }
+        }
+        Ok(with_raw(&path, |name| raw.iter().any(|raw| raw == name)))
+    }
+
     /// Adds a request to the scenario. Its weight is its number of steps.
     fn add_steps(&mut self, request: &Request, places: &[String]) {
         let count = usize::try_from(request.weight).unwrap_or(usize::MAX);
@@ -330,6 +402,7 @@ impl Requests {
             notes,
             captures: given.captures,
             pause: given.pause,
+            wire: given.wire,
             weight,
         }
     }
@@ -397,7 +470,13 @@ impl Requests {
             let body = request.body.clone()?;
             Some((PathBuf::from(text::body_file(index, request)), body))
         });
-        bodies.chain(self.data.iter().map(Rows::file))
+        let messages = self.sent.iter().enumerate();
+        let messages = messages.flat_map(|(index, request)| request.wire.files(index + 1));
+        let extra = self.extra.iter().cloned();
+        bodies
+            .chain(self.data.iter().map(Rows::file))
+            .chain(messages)
+            .chain(extra)
     }
 
     /// The contents of the files as text.
@@ -417,7 +496,10 @@ fn is_place(value: &str, places: &[String]) -> bool {
         .and_then(|rest| rest.strip_suffix("}}"));
     // Another word before it may be a credential, except the name of a scheme.
     value.split(' ').count() <= 2
-        && word.is_some_and(|word| places.iter().any(|place| place == word.trim()))
+        && word.is_some_and(|word| {
+            let word = without_notation(word.trim());
+            places.iter().any(|place| without_notation(place) == word)
+        })
 }
 
 #[cfg(test)]

@@ -128,15 +128,15 @@ impl Script {
             r"pm\.expect\(\s*pm\.response\.code\s*\)\.to\.(?:be\.)?(?:equals?|eql)\(\s*(\d{3})\s*\)",
             r"pm\.expect\(\s*pm\.response\.code\s*\)\.to\.be\.oneOf\(\s*\[([\d,\s]+)\]\s*\)",
             r#"tests\[[^\]]*\]\s*=\s*responseCode\.code\s*===?\s*(\d{3})"#,
-            r#"client\.assert\(\s*response\.status\s*===?\s*(\d{3})\s*(?:,\s*(?:"[^"]*"|'[^']*'|`[^`]*`)\s*)?\)"#,
+            r#"client\.assert\(\s*response\.status\s*===?\s*(\d{3}(?:\s*\|\|\s*response\.status\s*===?\s*\d{3})*)\s*(?:,\s*(?:"[^"]*"|'[^']*'|`[^`]*`)\s*)?\)"#,
         ];
         let mut rest = text.to_owned();
         for form in forms {
             let form = Regex::new(form)?;
             for found in form.captures_iter(&rest.clone()) {
+                let is_digit = |it: char| it.is_ascii_digit();
                 for status in found[1]
-                    .split(',')
-                    .map(str::trim)
+                    .split(|it| !is_digit(it))
                     .filter(|it| !it.is_empty())
                 {
                     if !self.status.iter().any(|known| known == status) {
@@ -222,6 +222,10 @@ mod tests {
             Script::of("client.assert(response.status === 404, 'gone');").status,
             ["404"]
         );
+        let either =
+            Script::of("client.assert(response.status == 200 || response.status == 302, 'no');");
+        assert_eq!(either.status, ["200", "302"]);
+        assert!(!either.has_more);
     }
 
     #[test]

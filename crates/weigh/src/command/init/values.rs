@@ -53,9 +53,44 @@ pub(super) fn with_notation(notation: &str, text: &str) -> String {
     noted + rest
 }
 
+/// Puts the notation of unchanged values before the name of each placeholder in a path that `is_raw` selects.
+/// A placeholder with a notation keeps it.
+pub(super) fn with_raw(path: &str, is_raw: impl Fn(&str) -> bool) -> String {
+    let mut raw = String::new();
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let name = after.split("}}").next().unwrap_or_default();
+        raw += before;
+        raw += "{{";
+        if is_raw(name) {
+            raw += "raw:";
+        }
+        rest = after;
+    }
+    raw + rest
+}
+
+/// True if values have to stay unchanged in a path of a tool that encodes only characters that a URL cannot
+/// contain. False if full encoding writes the same. `None` if neither is right for all values.
+pub(super) fn is_raw_in_path(values: &[&str]) -> Option<bool> {
+    let is_part = |text: &&str| url_text(text) == **text && !text.contains(['{', '}']);
+    let is_same = |text: &&str| encoded_fully(text) == url_text(text);
+    if values.iter().all(is_same) {
+        return Some(false);
+    }
+    values.iter().all(is_part).then_some(true)
+}
+
+/// Percent-encodes all but unreserved characters, as a lab does with values in a path.
+fn encoded_fully(text: &str) -> String {
+    with_encoded(text, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+    })
+}
+
 /// The name in a placeholder of the lab, without its notation.
 pub(super) fn without_notation(word: &str) -> &str {
-    let notations = ["json:", "escaped:", "encoded:"];
+    let notations = ["json:", "escaped:", "encoded:", "raw:"];
     let mut names = notations
         .iter()
         .filter_map(|notation| word.strip_prefix(notation));
@@ -105,5 +140,19 @@ mod tests {
             "a={{encoded:token}}%20{{index}}&b={{random:1..2}}"
         );
         assert_eq!(without_notation("encoded:token"), "token");
+        assert_eq!(without_notation("raw:token"), "token");
+    }
+
+    #[test]
+    fn a_value_in_a_path_stays_as_other_tools_send_it() {
+        let path = "/{{id}}/{{encoded:id}}?{{random:1..2}}";
+        assert_eq!(
+            with_raw(path, |name| name == "id"),
+            "/{{raw:id}}/{{encoded:id}}?{{random:1..2}}"
+        );
+        assert_eq!(is_raw_in_path(&["a", "b-1"]), Some(false));
+        assert_eq!(is_raw_in_path(&["a b", "ü"]), Some(false));
+        assert_eq!(is_raw_in_path(&["a/b", "c%20d?x=1"]), Some(true));
+        assert_eq!(is_raw_in_path(&["a/b", "c d"]), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use experiment::secrets::is_secret;
 use serde_json::Value;
 
 use super::captures::{Captures, captures, expectations};
@@ -11,7 +12,7 @@ use super::{Test, Walked};
 use crate::command::init::origins::origin;
 use crate::command::init::placeholders::{Filling, Meaning, Meanings, dynamic, json_pointer};
 use crate::command::init::requests::Given;
-use crate::command::init::values::{plain, url_text};
+use crate::command::init::values::{plain, url_text, with_notation};
 
 /// The supported methods. `delete` has a rule of its own.
 const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
@@ -26,7 +27,7 @@ const FOUND_MAX: usize = 2000;
 /// A part of a flow.
 pub(super) enum Found {
     /// A request, its number of repetitions, and its hidden headers.
-    Request(Box<Given>, u32, Vec<&'static str>),
+    Request(Box<Given>, u32, Vec<String>),
     /// A request that a lab cannot send.
     Omitted {
         line: Option<usize>,
@@ -338,12 +339,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn given(
-        &self,
-        method: &str,
-        url: &str,
-        step: &Value,
-    ) -> Result<(Given, Vec<&'static str>), String> {
+    fn given(&self, method: &str, url: &str, step: &Value) -> Result<(Given, Vec<String>), String> {
         if url.is_empty() {
             return Err("it has no URL".to_owned());
         }
@@ -358,19 +354,22 @@ impl<'a> Flow<'a> {
             ..Given::default()
         };
         let mut secrets = Vec::new();
-        for (name, value) in headers(step.get("headers")) {
-            given.headers.push((name, filling.text(&value)?));
-        }
+        let mut written: Vec<(String, String)> = headers(step.get("headers")).collect();
         for (name, value) in &self.test.defaults {
-            let is_own = given
-                .headers
-                .iter()
-                .any(|(own, _)| own.eq_ignore_ascii_case(name));
-            if !is_own {
-                given.headers.push((name.clone(), filling.text(value)?));
+            let mut names = written.iter().map(|(own, _)| own);
+            if !names.any(|own| own.eq_ignore_ascii_case(name)) {
+                written.push((name.clone(), value.clone()));
+            }
+        }
+        for (name, value) in written {
+            match filling.text(&value) {
+                Ok(value) => given.headers.push((name, value)),
+                Err(_) if is_secret(&name) => secrets.push(name),
+                Err(why) => return Err(why),
             }
         }
         let query = pairs(step.get("qs"), &mut filling, Lists::Repeated)?;
+        let query = with_notation("encoded", &query);
         if !query.is_empty() {
             // The engine replaces a query of the URL.
             let path = given.path.split('?').next().unwrap_or_default();
@@ -384,11 +383,11 @@ impl<'a> Flow<'a> {
         }
         for (key, header) in [("auth", "Authorization"), ("cookie", "Cookie")] {
             if step.get(key).is_some() {
-                secrets.push(header);
+                secrets.push(header.to_owned());
             }
         }
         if self.test.has_credentials {
-            secrets.push("Authorization");
+            secrets.push("Authorization".to_owned());
         }
         given.name = step
             .get("name")
@@ -430,6 +429,10 @@ impl<'a> Flow<'a> {
     fn path(&self, url: &str) -> Result<String, String> {
         if url.starts_with('/') {
             return Ok(url_text(&format!("{}{url}", self.test.base)));
+        }
+        // A captured URL has to begin with a slash, as `Location` often does.
+        if url.starts_with("{{") && self.test.base.is_empty() {
+            return Ok(url_text(url));
         }
         let Some((_, rest)) = url.split_once("://") else {
             return Err("its URL has neither a server nor a `/` at its beginning".to_owned());

@@ -155,14 +155,14 @@ fn scenarios_with_captured_values_follow_each_other() {
     let requests = read_text(text);
     assert_eq!(requests.counts(), (4, 4));
     let load = requests.load();
-    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 2, "{load}");
-    assert_eq!(load.matches("path: \"/b/{{t}}\"").count(), 1, "{load}");
+    assert_eq!(load.matches("path: \"/a/{{raw:t}}\"").count(), 2, "{load}");
+    assert_eq!(load.matches("path: \"/b/{{raw:t}}\"").count(), 1, "{load}");
     assert!(load.contains("An iteration runs all scenarios"), "{load}");
     let heavy = text
         .replace("weight: 20", "weight: 77")
         .replace("weight: 10", "weight: 3");
     let load = read_text(&heavy).load();
-    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 1, "{load}");
+    assert_eq!(load.matches("path: \"/a/{{raw:t}}\"").count(), 1, "{load}");
     assert!(
         load.contains("Each scenario runs once, without its weight."),
         "{load}"
@@ -330,13 +330,27 @@ fn rows_of_a_file_become_data() {
     let text = "config:\n  target: http://x\n  payload: {path: users.csv, fields: [name, age], skipHeader: true, order: sequence}\n\
                 scenarios: [{flow: [{post: {url: '/u/{{ name }}', json: {age: '{{ age }}', both: '{{ name }} {{ age }}'}}}]}]\n";
     let requests = read(&path, text, None, false).expect("a test");
-    assert_eq!(requests.texts(), ["name-value,age\nann,7\n\"b, c\",8\n"]);
+    assert_eq!(
+        requests.texts(),
+        ["name-value,age,name-value-in-path\nann,7,ann\n\"b, c\",8,\"b,%20c\"\n"]
+    );
     let load = requests.load();
     assert!(load.contains("data: data.csv\n"), "{load}");
-    assert!(load.contains("path: \"/u/{{name-value}}\""), "{load}");
+    assert!(
+        load.contains("path: \"/u/{{raw:name-value-in-path}}\""),
+        "{load}"
+    );
     assert!(
         load.contains(r#"json: {"age":"{{age}}","both":"{{name-value}} {{age}}"}"#),
         "{load}"
+    );
+    let begin = text.replace("'/u/{{ name }}'", "'{{ name }}'");
+    let summary = read(&path, &begin, None, false).expect("a test").summary();
+    assert!(
+        summary.contains(
+            "its path begins with `name-value`, and the value `ann` does not begin with `/`"
+        ),
+        "{summary}"
     );
     let missing = text.replace("users.csv", "other.csv");
     let summary = read(&path, &missing, None, false)
@@ -367,4 +381,23 @@ fn loops_in_loops_cost_nothing_and_other_files_are_refused() {
     assert!(refused("x", "a: [").contains("it has mistakes"));
     let script = include_str!("../fixtures/artillery/script.js");
     assert!(refused("script.js", script).contains("found a script"));
+}
+
+#[test]
+fn a_credential_without_a_value_is_hidden_and_its_request_stays() {
+    let requests = read_text(
+        "config: {target: 'http://x', http: {defaults: {headers: {Authorization: 'Bearer {{ other }}'}}}}\n\
+         scenarios: [{beforeRequest: login, flow: [{get: {url: /a, headers: {x-auth-token: '{{ t }}'}}}, \
+         {get: {url: /b, headers: {x-user: '{{ t }}'}}}]}]",
+    );
+    assert_eq!(requests.counts(), (1, 2));
+    let summary = requests.summary();
+    assert!(
+        summary.contains("Omitted because they may be secret: x-auth-token, Authorization."),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("get /b: `t` is known only at run time"),
+        "{summary}"
+    );
 }

@@ -148,3 +148,22 @@ fn several_commands_are_several_requests() {
     assert_eq!(requests.counts(), (5, 5));
     assert!(requests.load().contains("POST /e"));
 }
+
+#[test]
+fn a_media_type_of_the_user_gets_the_boundary_of_a_body_in_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.png"), "x").expect("a file");
+    let command = "curl -H 'content-type: multipart/form-data' -F f=@a.png -F n=1 http://h/";
+    let requests = read(&[command.to_owned()], folder.path(), None).expect("a command");
+    let load = requests.load();
+    assert!(
+        load.contains("\"content-type\": \"multipart/form-data; boundary=weigh-part-"),
+        "{load}"
+    );
+    let body = &requests.texts()[0];
+    assert!(
+        body.contains("filename=\"a.png\"\r\nContent-Type: image/png\r\n"),
+        "{body}"
+    );
+    assert!(body.contains("name=\"n\"\r\n\r\n1\r\n"), "{body}");
+}

@@ -14,6 +14,8 @@ pub(super) struct Written {
     pub(super) handler: String,
     /// True if a script runs before the request.
     pub(super) has_script: bool,
+    /// The script before the request, unless it is in a file of its own.
+    pub(super) before: String,
 }
 
 impl Written {
@@ -107,8 +109,10 @@ impl Content {
         }
         if let Some(script) = trimmed.strip_prefix('<') {
             current.has_script = true;
-            let is_open = script.contains("{%") && !script.contains("%}");
-            return if is_open { Part::Script } else { Part::Before };
+            return match script.split_once("{%") {
+                Some((_, script)) => current.script_line(script, Part::Script),
+                None => Part::Before,
+            };
         }
         current.line = number;
         if trimmed == "curl" || trimmed.starts_with("curl ") {
@@ -220,10 +224,12 @@ impl Written {
             Some((inside, _)) => (inside, true),
             None => (line, false),
         };
-        if part == Part::Handler {
-            self.handler.push_str(inside);
-            self.handler.push('\n');
-        }
+        let text = match part {
+            Part::Handler => &mut self.handler,
+            _ => &mut self.before,
+        };
+        text.push_str(inside);
+        text.push('\n');
         match (is_end, part) {
             (false, part) => part,
             (true, Part::Script) if self.url.is_empty() => Part::Before,

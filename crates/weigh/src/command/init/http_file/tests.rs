@@ -70,9 +70,9 @@ fn names_and_answers_become_a_scenario() {
         capture:
           "login-body-user-id": {json: "/user/id"}
           "login-body-token": {json: "/token"}
-      - name: "GET /api/boards/{{login-body-user-id}}"
+      - name: "GET /api/boards/{{raw:login-body-user-id}}"
         method: "GET"
-        path: "/api/boards/{{login-body-user-id}}"
+        path: "/api/boards/{{raw:login-body-user-id}}"
         headers:
           "Authorization": "Bearer {{login-body-token}}"
           "X-Trace": "7b2a4c10-5d3e-4f6a-8b9c-{{random:100000000000..999999999999}}"
@@ -221,8 +221,45 @@ fn variables_after_a_body_are_no_part_of_it() {
     assert_eq!(bodies, [b"{\"a\": 1}".to_vec()]);
     let text = requests.load();
     assert!(
-        text.contains("path: \"/teams/{{login-body-user-id}}\""),
+        text.contains("path: \"/teams/{{raw:login-body-user-id}}\""),
         "{text}"
     );
     assert!(text.contains("\"Bearer {{login-body-token}}\""), "{text}");
+}
+
+#[test]
+fn a_location_is_followed_as_it_is() {
+    let requests = read_text(
+        "@base = http://h:1\n# @name made\nPOST {{base}}/orders\n\n###\n\
+         GET {{base}}{{made.response.headers.Location}}?full=1\n\n###\n\
+         GET {{base}}/next?after={{made.response.body.$.cursor}}\n",
+    );
+    assert_eq!(requests.counts(), (3, 3));
+    let load = requests.load();
+    let paths: Vec<&str> = load
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("path: "))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "\"/orders\"",
+            "\"{{raw:made-headers-Location}}?full=1\"",
+            "\"/next?after={{raw:made-body-cursor}}\"",
+        ]
+    );
+}
+
+#[test]
+fn a_script_before_a_request_has_constants_and_values_that_are_named() {
+    let requests = read_text(
+        "< {%\n  client.global.set(\"word\", \"tea\");\n  client.global.set(\"now\", \"x\" + Date.now());\n%}\n\
+         POST http://h/a\n\n{\"q\": \"{{word}}\"}\n\n###\n< {% request.variables.set(\"id\", \"7\") %}\n\
+         GET http://h/b/{{id}}\n\n###\nGET http://h/c/{{now}}\n",
+    );
+    assert_eq!(requests.texts(), ["{\"q\": \"tea\"}"]);
+    let load = requests.load();
+    assert!(load.contains("path: \"/b/7\""), "{load}");
+    assert!(load.contains("`now` is made by a script"), "{load}");
+    assert_eq!(requests.counts(), (2, 3));
 }

@@ -1,6 +1,7 @@
 //! The calls of a recording that a lab can send, and the reasons for the other calls.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +10,13 @@ use k6_script::{ScriptCall, ScriptRecording, TextPart};
 
 use super::super::origins::Origins;
 use super::super::requests::{Given, Requests};
+use super::begin;
 use super::call_parts::{decoded, line, name, statuses};
 use super::places::{Places, parts};
 use super::shares::shares;
 use super::targets::{ScriptUrl, split, unknown};
 use super::texts;
+use super::wires::{self, Kind};
 
 /// Maximum number of steps of a scenario.
 const STEPS_MAX: u64 = 100;
@@ -46,6 +49,7 @@ pub(super) struct LabCalls<'a> {
     /// Number of calls to each server.
     servers: Origins,
     origin: String,
+    kind: Kind,
     places: Places,
     is_scenario: bool,
 }
@@ -65,6 +69,7 @@ impl<'a> LabCalls<'a> {
             left: Vec::new(),
             servers: Origins::default(),
             origin: String::new(),
+            kind: Kind::default(),
             places: Places::of(recording),
             is_scenario: false,
         };
@@ -88,6 +93,10 @@ impl<'a> LabCalls<'a> {
             sorted.servers.count(&candidate.url.origin);
         }
         sorted.origin = sorted.servers.chosen(host)?.unwrap_or_default();
+        let own = candidates
+            .iter()
+            .filter(|it| it.scenario.is_some() && it.url.origin == sorted.origin);
+        sorted.kind = Kind::most(own.map(|it| Kind::of(it.call)));
         for candidate in candidates {
             sorted.sort(candidate);
         }
@@ -140,6 +149,10 @@ impl<'a> LabCalls<'a> {
     /// The reason why a lab cannot send a call.
     fn problem(&mut self, candidate: &Candidate<'_>) -> Option<String> {
         let call = candidate.call;
+        let kind = self.kind.excludes(Kind::of(call));
+        if let Some(why) = kind.or_else(|| wires::problem(call)) {
+            return Some(why);
+        }
         if let Some(problem) = call.problems.first() {
             return Some(problem.clone());
         }
@@ -195,6 +208,9 @@ impl<'a> LabCalls<'a> {
             requests.set_data(rows.clone());
         }
         self.add_remarks(requests);
+        if self.kind == Kind::Grpc {
+            wires::add_files(self.recording, requests);
+        }
         match self.is_scenario {
             true => self.add_steps(requests),
             false => self.add_requests(requests),
@@ -275,9 +291,17 @@ impl<'a> LabCalls<'a> {
         if let Some(remark) = remark {
             requests.remark(remark);
         }
-        for candidate in self.kept.iter().filter(|it| it.scenario.is_none()) {
-            let given = self.given(candidate, requests);
-            requests.add(given);
+        let mut pauses = Pauses::default();
+        for call in &self.recording.setup {
+            pauses.add(call, requests);
+            let kept = self.kept.iter().find(|it| std::ptr::eq(it.call, call));
+            if let Some(candidate) = kept {
+                let given = self.given(candidate, requests);
+                requests.add(Given {
+                    pause: pauses.take(),
+                    ..given
+                });
+            }
         }
         for (index, scenario) in self.recording.scenarios.iter().enumerate() {
             let own: Vec<&Candidate<'_>> = self
@@ -287,22 +311,32 @@ impl<'a> LabCalls<'a> {
                 .collect();
             let times = shares.get(&scenario.name).copied().unwrap_or(1);
             for turn in 0..times {
-                for candidate in &own {
+                let mut pauses = Pauses::default();
+                for call in &scenario.calls {
+                    pauses.add(call, requests);
+                    let Some(candidate) = own.iter().find(|it| std::ptr::eq(it.call, call)) else {
+                        continue;
+                    };
                     match condition(candidate, &own, scenario.iterations) {
                         None => {
                             let given = self.given(candidate, requests);
-                            requests.add(given);
+                            requests.add(Given {
+                                pause: pauses.take(),
+                                ..given
+                            });
                         }
                         Some(why) if turn == 0 => {
-                            requests.leave_out_request(
-                                line(candidate.call),
-                                &name(candidate.call),
-                                &why,
-                            );
+                            requests.leave_out_request(line(call), &name(call), &why);
                         }
                         Some(_) => {}
                     }
                 }
+            }
+            if !scenario.rest.most.is_zero() {
+                requests.remark(&format!(
+                    "Left out: the pause at the end of `{}`. The load decides when an iteration begins.",
+                    scenario.exec
+                ));
             }
         }
     }
@@ -335,6 +369,7 @@ impl<'a> LabCalls<'a> {
             Ok(status) => given.status = status,
             Err(note) => given.notes.push(note),
         }
+        wires::add(call, &self.places, &mut given);
         given
     }
 
@@ -361,6 +396,39 @@ impl<'a> LabCalls<'a> {
                     .push(format!("without its header `{name}`: {why}")),
             }
         }
+    }
+}
+
+/// The pauses of a script since the last step of the lab.
+#[derive(Debug, Default)]
+struct Pauses {
+    length: Duration,
+    /// The number of the last call. Its variants have one pause.
+    last: Option<usize>,
+}
+
+impl Pauses {
+    /// Adds the pause before a call. A lab has fixed pauses only.
+    fn add(&mut self, call: &ScriptCall, requests: &mut Requests) {
+        if self.last.replace(call.number) == Some(call.number) {
+            return;
+        }
+        let pause = call.pause;
+        if !pause.is_random() {
+            self.length = self.length.saturating_add(pause.least);
+            return;
+        }
+        requests.remark(&format!(
+            "{}Left out: a random pause of {:?} to {:?} before {}. A lab has fixed pauses: add `pause: 1s`.",
+            begin(call.place.as_ref()),
+            pause.least,
+            pause.most,
+            name(call)
+        ));
+    }
+
+    fn take(&mut self) -> Duration {
+        std::mem::take(&mut self.length)
     }
 }
 

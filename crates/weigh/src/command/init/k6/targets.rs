@@ -42,6 +42,8 @@ pub(super) fn split(url: &[TextPart]) -> Result<ScriptUrl, String> {
                 Some(TextPart::Plain(text)) if text.starts_with(['/', ':']) => {
                     return after_base(&name, rest);
                 }
+                // A value of an answer that begins with a slash, such as `Location`.
+                Some(TextPart::Answer { .. }) => return after_base(&name, rest),
                 _ => {
                     return Err(format!(
                         "its path is in `__ENV.{name}`. Give it with `--env {name}=http://HOST/PATH`"
@@ -52,7 +54,7 @@ pub(super) fn split(url: &[TextPart]) -> Result<ScriptUrl, String> {
         Some(other) => return Err(unknown("its URL", other)),
         None => return Err("its URL is empty".to_owned()),
     };
-    let (authority, path) = authority(rest);
+    let (authority, path) = authority(rest, false);
     let (user, host) = user(authority);
     let origin = origin(&host, &scheme)?;
     Ok(ScriptUrl {
@@ -65,7 +67,7 @@ pub(super) fn split(url: &[TextPart]) -> Result<ScriptUrl, String> {
 
 /// The rest after a name of the environment that contains scheme and host.
 fn after_base(name: &str, rest: Vec<TextPart>) -> Result<ScriptUrl, String> {
-    let (port, path) = authority(rest);
+    let (port, path) = authority(rest, true);
     let port = match port.as_slice() {
         [] => String::new(),
         [TextPart::Plain(port)] => port.clone(),
@@ -79,8 +81,8 @@ fn after_base(name: &str, rest: Vec<TextPart>) -> Result<ScriptUrl, String> {
     })
 }
 
-/// The parts before and after the begin of the path.
-fn authority(parts: Vec<TextPart>) -> (Vec<TextPart>, Vec<TextPart>) {
+/// The parts before and after the begin of the path. `has_host` is true if the host is before these parts.
+fn authority(parts: Vec<TextPart>, has_host: bool) -> (Vec<TextPart>, Vec<TextPart>) {
     let mut authority = Vec::new();
     let mut parts = parts.into_iter();
     while let Some(part) = parts.next() {
@@ -93,6 +95,15 @@ fn authority(parts: Vec<TextPart>) -> (Vec<TextPart>, Vec<TextPart>) {
             }
             let path = std::iter::once(TextPart::Plain(after.to_owned())).chain(parts);
             return (authority, path.collect());
+        }
+        let is_host_complete = match authority.last() {
+            Some(TextPart::Plain(text)) => !text.ends_with([':', '.', '@', '-']),
+            Some(TextPart::Environment(_)) => true,
+            _ => has_host,
+        };
+        // The path is in a value of an answer, which begins with a slash.
+        if matches!(part, TextPart::Answer { .. }) && is_host_complete {
+            return (authority, std::iter::once(part).chain(parts).collect());
         }
         if part != TextPart::Plain(String::new()) {
             authority.push(part);
@@ -264,6 +275,32 @@ mod tests {
             .as_deref(),
             Ok("<Environment(\"U\")>:<Environment(\"P\")> at a:80 /x")
         );
+    }
+
+    #[test]
+    fn a_value_of_an_answer_can_be_the_path() {
+        let location = || TextPart::Answer {
+            call: 0,
+            value: k6_script::AnswerValue::Header("Location".to_owned(), None),
+            form: k6_script::AnswerForm::Text,
+            name: "headers.Location".to_owned(),
+        };
+        for (url, origin) in [
+            (vec![plain("http://a:1"), location(), plain("&x#y")], "a:1"),
+            (vec![env("BASE"), location()], "__ENV.BASE"),
+            (vec![plain("https://"), env("H"), location()], "__ENV.H:443"),
+        ] {
+            let found = split(&url).expect("it has a path");
+            assert_eq!(found.origin, origin);
+            assert_eq!(found.path[0], location());
+        }
+        for url in [
+            vec![plain("http://a:"), location()],
+            vec![plain("http://"), location()],
+            vec![location()],
+        ] {
+            assert!(split(&url).is_err());
+        }
     }
 
     #[test]

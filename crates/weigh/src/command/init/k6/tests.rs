@@ -1,3 +1,5 @@
+mod streams;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -433,17 +435,17 @@ fn scripts_without_requests_are_refused() {
         .expect_err("it has no call");
     assert!(why.contains("calls `k6/http`"), "{why}");
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("grpc.js");
+    let path = folder.path().join("browser.js");
     std::fs::write(
         &path,
-        "import grpc from 'k6/net/grpc';\nexport default () => new grpc.Client();",
+        "import { browser } from 'k6/browser';\nexport default () => browser.newPage();",
     )
     .expect("a file");
-    let why = read(&path, "grpc.js", NO_CHOICES)
+    let why = read(&path, "browser.js", NO_CHOICES)
         .map(|_| ())
         .expect_err("it has no call");
     assert!(
-        why.contains("`k6/net/grpc` in line 1: it is not HTTP"),
+        why.contains("`k6/browser` in line 1: it sends nothing that a lab can send"),
         "{why}"
     );
     let helper = case("auth.js");
@@ -470,6 +472,7 @@ fn a_login_and_its_requests_become_a_scenario() {
            http.get(`http://a/orders/${made.json().id}`);
            http.put('http://a/orders', JSON.stringify({ id: made.json().id, lines: [1] }));
            http.get('http://a' + made.headers.Location);
+           http.get(`http://a/find?q=${encodeURIComponent(made.json().label)}`);
            const page = http.get('http://a/form');
            const csrf = /name=\"csrf\" value=\"([^\"]+)\"/.exec(page.body)[1];
            http.post('http://a/form', { csrf });
@@ -482,21 +485,19 @@ fn a_login_and_its_requests_become_a_scenario() {
         sent(&requests),
         [
             "POST /login Content-Type: application/json | {\"user\":\"ann\"} -> status: 201 token: {json: \"/data/token\"}",
-            "POST /orders Authorization: Bearer {{token}} | {\"item\":1} id: {json: \"/id\"}",
-            "GET /orders/{{id}}",
+            "POST /orders Authorization: Bearer {{token}} | {\"item\":1} id: {json: \"/id\"} label: {json: \"/label\"} Location: {header: \"Location\"}",
+            "GET /orders/{{raw:id}}",
             "PUT /orders | {\"id\":{{json:id}},\"lines\":[1]}",
+            "GET {{raw:Location}}",
+            "GET /find?q={{encoded:label}}",
             "GET /form found: {regex: \"name=\\\"csrf\\\" value=\\\"([^\\\"]+)\\\"\"}",
             "POST /form Content-Type: application/x-www-form-urlencoded | csrf={{encoded:found}}",
-            "DELETE /orders/{{id}}",
+            "DELETE /orders/{{raw:id}}",
         ]
     );
     has(
         &requests,
-        &[
-            "GET http://a/page/",
-            "GET http://a${…}: its host contains",
-            "known only when it runs",
-        ],
+        &["GET http://a/page/", "known only when it runs"],
     );
 }
 
@@ -617,5 +618,76 @@ fn hostile_scripts_end() {
     );
     assert!(
         refused("import x from '../../../up.js';\nexport default x;").contains("--root FOLDER")
+    );
+}
+
+#[test]
+fn fixed_pauses_are_pauses_of_steps_and_other_pauses_are_named() {
+    let requests = script(
+        "import http from 'k6/http'; import { sleep } from 'k6';
+         export default function () {
+           const id = http.post('http://a/orders').json('id');
+           sleep(1.5);
+           http.del('http://a/orders/1');
+           sleep(0.25);
+           http.get(`http://a/orders/${id}`);
+           sleep(1 + Math.random() * 2);
+           http.get('http://a/random');
+           sleep(id);
+           http.get('http://a/last');
+           sleep(3);
+         }",
+    );
+    let load = requests.load();
+    let pauses: Vec<&str> = load
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("path:") || line.starts_with("pause:"))
+        .collect();
+    assert_eq!(
+        pauses,
+        [
+            "path: \"/orders\"",
+            "path: \"/orders/{{raw:id}}\"",
+            "pause: 1750ms",
+            "path: \"/random\"",
+            "path: \"/last\"",
+        ]
+    );
+    has(
+        &requests,
+        &[
+            "line 9: Left out: a random pause of 1.0",
+            "before GET http://a/random. A lab has fixed pauses: add `pause: 1s`.",
+            "line 10: the length of a pause is not known: json('id') of the answer to POST in line 3",
+            "Left out: the pause at the end of `default`.",
+        ],
+    );
+    let rotation = script(
+        "import http from 'k6/http'; import { sleep } from 'k6';
+         export default function () { http.get('http://a/'); sleep(1); }",
+    );
+    assert!(!rotation.load().contains("pause:"));
+    has(
+        &rotation,
+        &["sleep: the load decides when requests are sent"],
+    );
+}
+
+#[test]
+fn a_selection_of_html_does_not_end_the_script() {
+    let requests = script(
+        "import http from 'k6/http';
+         export default function () {
+           const res = http.get('http://a/form');
+           const found = res.html().find('input').map((index, it) => it.attr('value'))[0];
+           http.post('http://a/form', { found: `${found}` });
+           http.get('http://a/last');
+         }",
+    );
+    assert_eq!(sent(&requests), ["GET /form", "GET /last"]);
+    has(
+        &requests,
+        &["line 5: POST http://a/form: its body contains html() of the answer"],
     );
 }

@@ -17,13 +17,25 @@ pub(super) fn add(limits: &Value, requests: &mut Requests) {
             let text = limit.get("threshold").unwrap_or(limit).as_str();
             let text = text.ok_or_else(|| "it is known only when the script runs".to_owned());
             let gate = text.and_then(|text| {
-                gate(metric, text).map_err(|why| format!("`{text}` has no gate: {why}"))
+                own(metric, requests)
+                    .and_then(|metric| gate(metric, text))
+                    .map_err(|why| format!("`{text}` has no gate: {why}"))
             });
             match gate {
                 Ok(gate) => requests.add_gate(gate),
                 Err(why) => requests.leave_out(&format!("threshold of {metric}"), &why),
             }
         }
+    }
+}
+
+/// The metric of HTTP for a metric of the requests in the lab.
+fn own<'a>(metric: &'a str, requests: &Requests) -> Result<&'a str, String> {
+    let is_http = metric.starts_with("http_req");
+    match (requests.is_grpc(), requests.is_websocket()) {
+        (true, _) if metric == "grpc_req_duration" => Ok("http_req_duration"),
+        (true, _) | (_, true) if is_http => Err("the lab sends no request of HTTP".to_owned()),
+        _ => Ok(metric),
     }
 }
 
@@ -37,6 +49,9 @@ fn gate(metric: &str, threshold: &str) -> Result<String, String> {
     let limit = rest.trim_start_matches(['<', '>', '=', '!']);
     let relation = &rest[..rest.len() - limit.len()];
     let limit: f64 = limit.parse().map_err(|_| "its limit is not a number")?;
+    // A share is never below 0.
+    let is_none = figure == "rate" && relation.starts_with("==") && limit == 0.0;
+    let relation = if is_none { "<=" } else { relation };
     let percentile = figure
         .strip_prefix("p(")
         .and_then(|rest| rest.strip_suffix(')'));
@@ -74,6 +89,7 @@ mod tests {
         let of = |metric: &str, text: &str| gate(metric, text).unwrap_or_else(|why| why);
         assert_eq!(of("http_req_failed", "rate<0.07"), "failures value < 7%");
         assert_eq!(of("http_req_failed", "rate<0.001"), "failures value < 0.1%");
+        assert_eq!(of("http_req_failed", "rate==0"), "failures value <= 0%");
         assert_eq!(
             of("http_req_failed", "rate<0.00015"),
             "failures value < 0.015%"

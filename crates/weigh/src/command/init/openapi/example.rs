@@ -59,6 +59,18 @@ impl<'a> Description<'a> {
         schema.is_some_and(|schema| self.resolve(schema).is_none())
     }
 
+    /// An example. Some descriptions have a reference in its place.
+    fn example(&self, example: &Value) -> Value {
+        let is_reference = example.as_object().is_some_and(|members| {
+            let target = members.get("$ref").and_then(Value::as_str);
+            members.len() == 1 && target.is_some_and(|target| target.starts_with("#/"))
+        });
+        match is_reference {
+            true => self.resolve(example).unwrap_or(example).clone(),
+            false => example.clone(),
+        }
+    }
+
     /// The value of a parameter or of a media type. The places of invented values are added to the list.
     pub(super) fn value_of(
         &self,
@@ -67,7 +79,7 @@ impl<'a> Description<'a> {
         invented: &mut Vec<String>,
     ) -> Option<Value> {
         if let Some(example) = parameter.get("example").filter(|it| !it.is_null()) {
-            return Some(example.clone());
+            return Some(self.example(example));
         }
         let examples = parameter.get("examples").and_then(Value::as_object);
         let mut examples = examples.into_iter().flatten();
@@ -77,7 +89,7 @@ impl<'a> Description<'a> {
             example.get("value").or_else(|| example.get("dataValue"))
         });
         if let Some(named) = named {
-            return Some(named.clone());
+            return Some(self.example(named));
         }
         // A parameter may have a media type instead of a schema.
         let content = parameter.get("content").and_then(Value::as_object);

@@ -154,6 +154,51 @@ fn servers_and_styles_are_honored() {
 }
 
 #[test]
+fn a_user_chooses_one_of_several_servers_and_the_others_are_counted() {
+    let text = "openapi: 3.1.0\nservers: [{url: 'https://a.example/v1'}, {url: 'https://test.example/v2'}]\n\
+                paths:\n  /x:\n    get: {}\n    post: {servers: [{url: 'https://b.example/'}]}\n  /y:\n    \
+                servers: [{url: /own}]\n    get: {}\n";
+    let read = |host: Option<&str>| super::read("shop.yaml", text, false, host, false);
+    let paths = |requests: &Requests| -> Vec<String> {
+        let load = requests.load();
+        let paths = load
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("path: "));
+        paths
+            .map(|path| path.trim_matches('"').to_owned())
+            .collect()
+    };
+    let usual = read(None).expect("a description");
+    assert_eq!(paths(&usual), ["/v1/x", "/own/y"]);
+    assert!(
+        usual.summary().contains(
+            "The lab takes the server a.example:443/v1. Choose another with `--host`: \
+             test.example:443/v2 (1 operation), b.example:443 (1 operation)."
+        ),
+        "{}",
+        usual.summary()
+    );
+    for host in ["test.example", "test.example:443", "test.example/v2"] {
+        let chosen = read(Some(host)).expect("a description");
+        assert_eq!(paths(&chosen), ["/v2/x", "/own/y"], "{host}");
+    }
+    let other = read(Some("b.example")).expect("a description");
+    assert_eq!(paths(&other), ["/x", "/own/y"]);
+    assert!(
+        other
+            .summary()
+            .contains("GET /x: its server is a.example:443/v1, but the lab takes b.example:443"),
+        "{}",
+        other.summary()
+    );
+    let why = read(Some("c.example")).map(|_| ()).unwrap_err();
+    assert!(
+        why.contains("found `c.example`. Its servers are a.example:443/v1, test.example:443/v2, b.example:443"),
+        "{why}"
+    );
+}
+
+#[test]
 fn merge_keys_nulls_and_digits_are_kept() {
     let merged = read_text(include_str!("../fixtures/openapi/merge.yaml"));
     assert_eq!(merged.counts(), (2, 2));
@@ -281,4 +326,19 @@ fn another_file_is_refused_with_what_it_is() {
     assert!(refused("{\"openapi\": \"3.1.0\"}").contains("expected `paths`"));
     let webhooks = include_str!("../fixtures/openapi/webhooks.yaml");
     assert!(refused(webhooks).contains("only `webhooks`"));
+}
+
+#[test]
+fn a_reference_in_the_place_of_an_example_is_followed_and_callbacks_are_named() {
+    let requests = read_text(
+        "openapi: 3.0.3\ncomponents: {examples: {user: {value: {id: 7}}}}\npaths:\n  /x:\n    post:\n      \
+         callbacks: {done: {'{$request.body#/url}': {post: {}}}}\n      requestBody:\n        content:\n          \
+         application/json:\n            examples: {one: {value: {$ref: '#/components/examples/user/value'}}}\n",
+    );
+    assert_eq!(requests.texts(), [r#"{"id":7}"#]);
+    let summary = requests.summary();
+    assert!(
+        summary.contains("callbacks of POST /x: the server sends them"),
+        "{summary}"
+    );
 }

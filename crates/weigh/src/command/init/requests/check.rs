@@ -3,7 +3,7 @@
 use experiment::secrets::is_secret;
 use serde_json::Value;
 
-use super::Given;
+use super::{Given, Wire};
 use crate::command::init::tree::json_text;
 use crate::command::init::values::without_notation;
 
@@ -17,18 +17,24 @@ pub(super) fn check(given: &Given) -> Result<(), String> {
         return Err("it asks for a tunnel".to_owned());
     }
     let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-    if !given.path.starts_with('/') || !given.path.bytes().all(is_of_path) {
+    // A value of an answer at the begin has the slash of the path.
+    let has_begin = given.path.starts_with('/') || given.path.starts_with("{{");
+    if !has_begin || !given.path.bytes().all(is_of_path) {
         return Err("its path is not in the form of HTTP".to_owned());
     }
     let json = given.json.as_ref().map(json_text);
     let body = given.body.as_deref().unwrap_or_default();
     // Binary bytes have no placeholders.
     let body = std::str::from_utf8(body).unwrap_or_default();
-    let texts = [
+    if let Wire::WebSocket(conversation) = &given.wire {
+        conversation.check()?;
+    }
+    let mut texts = given.wire.texts();
+    texts.extend([
         given.path.as_str(),
         body,
         json.as_deref().unwrap_or_default(),
-    ];
+    ]);
     if !texts.iter().all(|text| has_only(text, &given.places)) {
         return Err("`{{` in a path or a body would be a placeholder of the lab".to_owned());
     }

@@ -101,16 +101,16 @@ fn a_login_and_its_token_become_a_scenario() {
         capture:
           "token": {json: "/token"}
           "number": {regex: "id=([0-9]+)"}
-      - name: "GET /items/{{number}}?token={{token}}"
+      - name: "GET /items/{{raw:number}}?token={{raw:token}}"
         method: "GET"
-        path: "/items/{{number}}?token={{token}}"
+        path: "/items/{{raw:number}}?token={{raw:token}}"
         pause: 1500ms
         headers:
           "Authorization": "Bearer {{token}}"
         expect: {status: [200, 404]}
-      - name: "GET /items/{{number}}?token={{token}} (2)"
+      - name: "GET /items/{{raw:number}}?token={{raw:token}} (2)"
         method: "GET"
-        path: "/items/{{number}}?token={{token}}"
+        path: "/items/{{raw:number}}?token={{raw:token}}"
         pause: 1500ms
         headers:
           "Authorization": "Bearer {{token}}"
@@ -225,6 +225,19 @@ fn equal_requests_with_other_statuses_accept_both() {
     assert!(text.contains("expect: {status: [2xx, 304], same-as: baseline}"));
     assert_eq!(lab(&requests).baseline.requests.len(), 1);
     assert_eq!(requests.summary(), "Took all 2 requests of a.har.\n");
+    let mut none = Requests::of("a.http");
+    assert_eq!(none.summary(), "Took no request of a.http.\n");
+    none.leave_out("setup", "it is not part of the load");
+    assert_eq!(
+        none.summary(),
+        "Took no request of a.http:\n  setup: it is not part of the load\n"
+    );
+    none.leave_out_request(Some(3), "GET /", "it is a tunnel");
+    assert_eq!(
+        none.summary(),
+        "Took no request of a.http, left out the only request:\n  line 3: GET /: it is a tunnel\n  \
+         setup: it is not part of the load\n"
+    );
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Captured, CapturedFrom, Request, Requests};
+use super::{Captured, CapturedFrom, Request, Requests, Wire};
 use crate::command::init::tree::json_text;
+use crate::command::init::values::{is_raw_in_path, url_text};
 use crate::yaml_text::quoted;
 
 /// Maximum length of a comment, in characters.
@@ -34,6 +35,29 @@ impl Rows {
         };
         let text: String = lines.map(line).collect();
         (PathBuf::from(DATA_FILE), text.into_bytes())
+    }
+
+    /// True if the values of a column stay unchanged in a path, see [`is_raw_in_path`].
+    pub(super) fn is_raw_in_path(&self, index: usize) -> Option<bool> {
+        let values: Vec<&str> = self.rows.iter().map(|row| row[index].as_str()).collect();
+        is_raw_in_path(&values)
+    }
+
+    /// The name of a column with the values of another column as URLs contain them.
+    pub(super) fn encoded_column(&mut self, index: usize) -> Result<String, String> {
+        let column = &self.columns[index];
+        if self.rows.iter().any(|row| row[index].contains('#')) {
+            return Err(format!("a value of `{column}` in its path contains `#`"));
+        }
+        let name = format!("{column}-in-path");
+        if !self.columns.contains(&name) {
+            self.columns.push(name.clone());
+            for row in &mut self.rows {
+                let value = url_text(&row[index]);
+                row.push(value);
+            }
+        }
+        Ok(name)
     }
 
     fn line(&self) -> String {
@@ -77,6 +101,7 @@ impl Requests {
         let (taken, all) = self.counts();
         let lines = self.left_out.first_lines();
         let mut text = match all - taken {
+            _ if taken == 0 => format!("Took no request of {}", self.source),
             0 => format!("Took {} of {}", all_of(all), self.source),
             left => format!(
                 "Took {taken} of {} of {}, left out {left}",
@@ -84,6 +109,9 @@ impl Requests {
                 self.source
             ),
         };
+        if taken == 0 && all > 0 {
+            let _ = write!(text, ", left out {}", all_of(all));
+        }
         text += if lines.is_empty() { ".\n" } else { ":\n" };
         for line in lines {
             let _ = writeln!(text, "  {}", one_line(&line));
@@ -119,6 +147,17 @@ impl Requests {
                 ),
             );
             text += SECRET;
+        }
+        if self.is_grpc() {
+            text += "  http2: on # as calls of gRPC need it\n";
+        }
+        let longest = self.longest().as_millis().div_ceil(1000);
+        if longest >= 4 {
+            let _ = writeln!(
+                text,
+                "  timeout: {}s # longer than a conversation",
+                longest + 5
+            );
         }
         let shared = self.shared_headers();
         if !shared.is_empty() {
@@ -164,14 +203,18 @@ impl Requests {
         for note in &request.notes {
             text += &comment(4, note);
         }
-        let (method, path) = (quoted(&request.method), quoted(&request.path));
-        let _ = write!(
-            text,
-            "    - name: {}\n      method: {method}\n      path: {path}\n",
-            quoted(name)
-        );
+        let _ = writeln!(text, "    - name: {}", quoted(name));
+        if request.wire.has_method() {
+            let _ = writeln!(text, "      method: {}", quoted(&request.method));
+        }
+        if !matches!(request.wire, Wire::Grpc(_)) {
+            let _ = writeln!(text, "      path: {}", quoted(&request.path));
+        }
         if !request.pause.is_zero() {
-            let _ = writeln!(text, "      pause: {}ms", request.pause.as_millis());
+            let _ = match request.pause.subsec_micros() % 1000 {
+                0 => writeln!(text, "      pause: {}ms", request.pause.as_millis()),
+                _ => writeln!(text, "      pause: {}us", request.pause.as_micros()),
+            };
         }
         let own = request
             .headers
@@ -188,6 +231,7 @@ impl Requests {
         if let Some(json) = &request.json {
             let _ = writeln!(text, "      json: {}", json_text(json));
         }
+        text += &request.wire.lines(index + 1);
         text += &self.expect(request);
         if !request.captures.is_empty() {
             text += "      capture:\n";
@@ -204,9 +248,15 @@ impl Requests {
     /// The line of `expect`. Empty if the lab's own `expect` applies.
     fn expect(&self, request: &Request) -> String {
         let status = match request.status.as_slice() {
-            [] => return String::new(),
-            [one] => one.clone(),
-            several => format!("[{}]", several.join(", ")),
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        };
+        if let Some(own) = request.wire.expect(status.clone()) {
+            return own;
+        }
+        let Some(status) = status else {
+            return String::new();
         };
         match self.is_scenario {
             true => format!("      expect: {{status: {status}}}\n"),
