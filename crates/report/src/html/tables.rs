@@ -27,8 +27,8 @@ pub(super) fn results(summary: &Summary) -> String {
     }
     let caption = format!(
         // The caption is already markup, and backticks would be shown as text.
-        "Below each figure, compared with <b>{}</b>: {}. Each estimate is computed from the rounds, so a \
-         difference need not equal the difference of two figures.",
+        "Below each figure, compared with <b>{}</b>: {}. A figure is \
+         the baseline's figure plus the difference.",
         escape(&summary.against().replace('`', "")),
         explain::difference(summary)
     );
