@@ -66,8 +66,8 @@ pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
-    Job, Protocol, Range, Request, RowOrder, StatusRule, StreamEnd, StreamRule, Target, Trust,
-    Version, WebSocketCall,
+    GrpcCall, GrpcDescriptors, GrpcRule, Job, Protocol, Range, Request, RowOrder, StatusRule,
+    StreamEnd, StreamRule, Target, Trust, Version, WebSocketCall,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{

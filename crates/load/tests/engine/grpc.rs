@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use load::null::{GrpcBehavior, serve_grpc};
 use load::{
-    Address, BodyRule, Framing, Job, Measurement, Protocol, Request, StreamEnd, StreamRule, Target,
-    Version, exchange,
+    Address, BodyRule, Framing, GrpcRule, Job, Measurement, Protocol, Request, StreamEnd,
+    StreamRule, Target, Version, exchange,
 };
 
 use crate::general;
@@ -38,7 +38,7 @@ fn call(status: u32) -> Request {
         ("TE".to_owned(), "trailers".to_owned()),
     ];
     call.body = MESSAGE.to_vec();
-    call.expect.grpc_status = Some(status);
+    call.expect.grpc = Some(GrpcRule::of_status(status));
     call
 }
 
