@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::wire::{Content, fields, put};
 
+pub mod echo;
+
 /// The methods of reflection, newest first. Older servers only have the second.
 pub const METHODS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

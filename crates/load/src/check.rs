@@ -73,8 +73,10 @@ pub(crate) fn examine(
             .for_each(|message| judge.message(&message.received())),
         None => judge.body(&answer.body),
     }
-    let trailers = lines_of(&answer.trailers);
-    judge.trailers(&Head::new(answer.status, &trailers));
+    if !answer.trailers.is_empty() {
+        let trailers = lines_of(&answer.trailers);
+        judge.trailers(&Head::new(answer.status, &trailers));
+    }
     judge.end();
     if let Some(refusal) = findings.refusal() {
         return Err(Mismatch::Refused(refusal));

@@ -168,7 +168,7 @@ pub(crate) fn decompress(answer: &mut Answer) {
 }
 
 /// Returns the first message of a body with its flag, and the bytes after it.
-fn first_message(body: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(crate) fn first_message(body: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (prefix, rest) = body.split_at_checked(grpc_schema::PREFIX_BYTES)?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
     let (message, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
