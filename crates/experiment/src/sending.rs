@@ -8,7 +8,7 @@ use model::Data;
 pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     let mut expect = asked.expect.as_ref().unwrap_or(usual).answer.clone();
     expect.stream.clone_from(&asked.stream);
-    expect.grpc_status = asked.grpc_status;
+    expect.grpc = asked.grpc.as_ref().map(model::GrpcCall::rule);
     Request {
         method: asked.method.clone(),
         path: asked.path.clone(),
@@ -16,6 +16,7 @@ pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
         body: asked.body.clone(),
         expect,
         websocket: asked.websocket.clone(),
+        grpc: asked.grpc.clone(),
         weight: asked.weight,
     }
 }

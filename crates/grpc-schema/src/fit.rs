@@ -42,6 +42,10 @@ pub(crate) fn fit(
     };
     let mut fitted = Map::new();
     for (name, mut value) in std::mem::take(fields) {
+        if is_open(&name) {
+            fitted.insert(name, value);
+            continue;
+        }
         let Some(field) = field_of(descriptor, &name) else {
             return Err(Unfit {
                 path: inner(path, &name),
@@ -53,6 +57,11 @@ pub(crate) fn fit(
     }
     *fields = fitted;
     Ok(())
+}
+
+/// True if a text has a place that the load fills in. Its type is known then.
+fn is_open(text: &str) -> bool {
+    text.contains("{{")
 }
 
 fn is_well_known(descriptor: &MessageDescriptor) -> bool {
@@ -101,6 +110,9 @@ fn listed(names: impl Iterator<Item = String>) -> Option<String> {
 
 fn fit_field(field: &FieldDescriptor, value: &mut Value, path: &str) -> Result<(), Unfit> {
     // A field with `null` has its default value.
+    if value.as_str().is_some_and(is_open) {
+        return Ok(());
+    }
     if value.is_null() && !matches!(field.kind(), Kind::Message(ref it) if is_well_known(it)) {
         return Ok(());
     }
@@ -130,6 +142,9 @@ fn fit_field(field: &FieldDescriptor, value: &mut Value, path: &str) -> Result<(
 }
 
 fn fit_kind(kind: &Kind, value: &mut Value, path: &str) -> Result<(), Unfit> {
+    if value.as_str().is_some_and(is_open) {
+        return Ok(());
+    }
     let fitted = match kind {
         Kind::Message(descriptor) => return fit(descriptor, value, path),
         Kind::Enum(descriptor) => return fit_enum(descriptor, value, path),

@@ -114,6 +114,16 @@ impl Method {
         Ok(message.encode_to_vec())
     }
 
+    /// Checks a message that is written as JSON. Values with places `{{…}}` are checked when they are sent.
+    ///
+    /// # Errors
+    /// The first field that does not fit the message.
+    pub fn check(&self, text: &str) -> Result<(), Unfit> {
+        let mut value: Value = serde_json::from_str(text)
+            .map_err(|error| whole(format!("expected a message in JSON: {error}")))?;
+        fit(&self.method.input(), &mut value, "")
+    }
+
     /// Returns a message in JSON with invented values for every field.
     #[must_use]
     pub fn invented(&self) -> Value {

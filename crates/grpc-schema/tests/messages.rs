@@ -118,6 +118,18 @@ fn what_does_not_fit_is_named_by_its_path() {
 }
 
 #[test]
+fn places_are_left_to_the_load() {
+    let method = place();
+    let open = r#"{"count":"{{n}}","items":[{"price":"{{p}}"}],"size":"{{s}}","dueAt":"{{t}}"}"#;
+    assert_eq!(method.check(open), Ok(()));
+    assert!(method.encode(open).is_err(), "no place may be left");
+    let wrong = method
+        .check(r#"{"cnt":"{{n}}"}"#)
+        .expect_err("a wrong name");
+    assert_eq!(wrong.path, "cnt");
+}
+
+#[test]
 fn answers_are_json_and_their_fields_are_compared() {
     let method = place();
     // A receipt with the id `a`, an order with the count 2, and a total beyond 53 bits.
