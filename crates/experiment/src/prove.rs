@@ -5,12 +5,13 @@ use load::{
     Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
     WalkError, walk,
 };
-use model::InvalidKind;
+use model::{GrpcDescriptors, InvalidKind};
 use recording::{Header, Proof, ProofAnswer, ProofSeen};
 
 use crate::digest::sha256;
 use crate::environment::instant;
 use crate::invalid::Invalid;
+use crate::record;
 use crate::sending;
 use crate::stop::StopSignal;
 use crate::systems::RunningSystems;
@@ -91,7 +92,7 @@ pub(crate) fn prepare(subject: Subject<'_>) -> Result<(), Invalid> {
     for asked in &variant.prepare {
         tracing::debug!(variant = variant.name, request = asked.name, "preparing");
         let called = format!("preparing with request `{}`", asked.name);
-        let request = sending::request(asked, &variant.expect);
+        let request = sending::resolved(asked, &variant.expect, &target, lab.timeout)?;
         let answer = load::exchange(&target, &request, lab.timeout)
             .map_err(|failure| not_proven(&called, format!("no answer: {failure}")))?;
         load::check(&request.expect, &answer).map_err(|mismatch| not_proven(&called, mismatch))?;
@@ -119,8 +120,10 @@ pub(crate) fn prove(
     } = subject;
     let usual = &variant.expect;
     let asked = &variant.requests;
+    let target = systems.target();
+    let resolve = |it: &RequestTemplate| sending::resolved(it, usual, &target, lab.timeout);
     let mut proven = Proven {
-        requests: asked.iter().map(|it| sending::request(it, usual)).collect(),
+        requests: asked.iter().map(resolve).collect::<Result<_, _>>()?,
         steps: lab.steps.clone(),
         data: sending::data(lab.data.as_ref(), seed),
         proof: Proof::default(),
@@ -143,6 +146,10 @@ pub(crate) fn prove(
         let known = BodyRule::known(&content, &ignore);
         let is_stable = again.status == answer.status && is_right(&known, again);
         let mut record = proof_of(&asked.name, answer, &content, again);
+        if let Some(GrpcDescriptors::Reflection) = asked.grpc.as_ref().map(|it| &it.descriptors) {
+            let call = proven.requests[index].grpc.as_ref();
+            record.descriptors_sha256 = record::descriptors(call);
+        }
         if expect.same_as_baseline {
             let expected = batch::expected(subject, baseline, index)?;
             let theirs = expected.as_ref().map_or(answer.status, |it| it.status);
@@ -297,7 +304,7 @@ impl Proven {
             .iter()
             .zip(&self.requests)
             .filter(|(asked, request)| {
-                let is_compared = asked.stream.is_none() && !has_places(asked);
+                let is_compared = request.expect.stream.is_none() && !has_places(asked);
                 is_compared && request.expect.body == BodyRule::Any
             })
             .map(|(asked, _)| asked.name.as_str())
@@ -437,5 +444,6 @@ fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> Proo
         encoding: compression::record(answer, content, again),
         coding_if_asked: None,
         not_compared: None,
+        descriptors_sha256: None,
     }
 }

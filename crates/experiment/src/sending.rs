@@ -1,8 +1,12 @@
 //! Converts the requests of a lab to requests of the load engine.
 
+use std::time::Duration;
+
 use lab::{Expect, RequestTemplate};
-use load::Request;
-use model::Data;
+use load::{Request, Target};
+use model::{Data, InvalidKind};
+
+use crate::invalid::Invalid;
 
 /// A request with its expectation. `usual` applies if the request has no expectation.
 pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
@@ -19,6 +23,24 @@ pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
         grpc: asked.grpc.clone(),
         weight: asked.weight,
     }
+}
+
+/// A request like [`request`], whose descriptors the server has given if the lab asks for that.
+///
+/// # Errors
+/// If the server does not describe the method, or if the call does not fit it.
+pub(crate) fn resolved(
+    asked: &RequestTemplate,
+    usual: &Expect,
+    target: &Target,
+    limit: Duration,
+) -> Result<Request, Invalid> {
+    let mut request = request(asked, usual);
+    load::resolve(&mut request, target, limit).map_err(|reason| {
+        let words = format!("request `{}`: {reason}", asked.name);
+        Invalid::new(InvalidKind::NotProven, words)
+    })?;
+    Ok(request)
 }
 
 /// The values of placeholders that differ from request to request, drawn with the seed of the run.
