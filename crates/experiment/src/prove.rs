@@ -321,7 +321,10 @@ fn has_places(request: &RequestTemplate) -> bool {
             .websocket
             .as_ref()
             .is_some_and(|call| is_open(&call.text()) || call.init().is_some_and(is_open))
-        || request.grpc.as_ref().is_some_and(|call| is_open(&call.text()))
+        || request
+            .grpc
+            .as_ref()
+            .is_some_and(|call| is_open(&call.text()))
 }
 
 fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a Answer)> {

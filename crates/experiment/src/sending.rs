@@ -25,7 +25,7 @@ pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     }
 }
 
-/// A request like [`request`], whose descriptors the server has given if the lab asks for that.
+/// Like [`request`], with descriptors from the server if the lab asks for that.
 ///
 /// # Errors
 /// If the server does not describe the method, or if the call does not fit it.

@@ -28,7 +28,7 @@ pub struct StatusDetails {
 }
 
 impl StatusDetails {
-    /// Reads the value of the trailer. Details whose types are in the schema are shown as JSON.
+    /// Reads the value of the trailer. Details with a type in the schema are shown as JSON.
     ///
     /// # Errors
     /// If the value is not base64.

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Fields with their values. Other fields of an answer may have any value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedFields {
-    /// The fields as written, which decide what is compared.
+    /// The fields as written, which are compared.
     written: Value,
     /// The same message in the form of answers.
     value: Value,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::Unfit;
 
-/// Package of the messages whose JSON has a form of its own.
+/// Package of the messages with a form of JSON of their own.
 const WELL_KNOWN: &str = "google.protobuf.";
 
 /// Names that a message about an unknown name lists.
@@ -59,7 +59,7 @@ pub(crate) fn fit(
     Ok(())
 }
 
-/// True if a text has a place that the load fills in. Its type is known then.
+/// True if a text has a place that the load fills in. It has its type then.
 fn is_open(text: &str) -> bool {
     text.contains("{{")
 }
@@ -218,7 +218,7 @@ fn whole_number(value: &Value, least: i128, most: i128) -> Option<Value> {
         Err(_) => {
             let number: f64 = text.parse().ok()?;
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            // Through a text, because no conversion of numbers refuses what does not fit.
+            // Through a text, because no conversion of numbers refuses a value outside its range.
             is_exact.then(|| format!("{number:.0}").parse().ok())??
         }
     };
@@ -290,7 +290,7 @@ pub(crate) fn pointer(descriptor: &MessageDescriptor, pointer: &str) -> Result<S
         let Some(Kind::Message(message)) = &within else {
             return Err(format!("`{found}` has no fields, found `{pointer}`"));
         };
-        // Fields of such messages are known to their JSON only.
+        // Only their JSON has these fields.
         if is_well_known(message) {
             found.push('/');
             found.push_str(token);
@@ -366,7 +366,7 @@ fn of_kind(field: &FieldDescriptor, depth: usize) -> Value {
         Kind::String => Value::from(format!("example {}", field.name().replace('_', " "))),
         Kind::Bytes => Value::from("ZXhhbXBsZQ=="),
         Kind::Enum(descriptor) => {
-            // The first value often means that there is none.
+            // The first value often stands for the absence of a value.
             let values: Vec<_> = descriptor.values().collect();
             let chosen = values.get(1).or(values.first());
             chosen.map_or(Value::from(0), |value| Value::from(value.name()))

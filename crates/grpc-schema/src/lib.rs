@@ -1,8 +1,8 @@
 //! Messages of gRPC: between JSON and bytes, by the descriptors of their methods.
 //!
 //! A lab reads messages before a system runs, and the load writes them when they are sent. Both use this
-//! crate, so a message that the lab accepts can be sent. It is pure: a server with reflection is asked by the
-//! load, with the questions of [`reflection`].
+//! crate, so a message that the lab accepts can be sent. It is pure: the load asks a server with
+//! reflection, with the questions of [`reflection`].
 
 #![warn(missing_docs)]
 
@@ -40,7 +40,7 @@ pub fn frame(message: &[u8], is_compressed: bool, body: &mut Vec<u8>) {
 pub struct Unfit {
     /// The field, as a path such as `items.0.price`. Empty for the message as a whole.
     pub path: String,
-    /// What was expected and what was found.
+    /// The expected and the found content.
     pub reason: String,
 }
 

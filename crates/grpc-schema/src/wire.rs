@@ -1,4 +1,4 @@
-//! The wire format of protocol buffers, as far as messages without descriptors need it.
+//! The wire format of protocol buffers, for messages without descriptors.
 
 /// The content of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

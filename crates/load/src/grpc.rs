@@ -1,6 +1,6 @@
 //! Calls of gRPC as they are rendered and encoded.
 //!
-//! A call is rendered like a request: its head, and the JSON of its messages in place of a body. Templates
+//! A call is rendered like a request: its head, and the JSON of its messages instead of a body. Templates
 //! therefore serve both, and a kept failure shows the messages as JSON. The bytes of the messages are made
 //! from the filled-in JSON. `check/grpc.rs` reads the answers.
 

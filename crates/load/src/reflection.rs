@@ -17,7 +17,8 @@ const ROUNDS_MAX: usize = 64;
 /// Questions in one round.
 const AT_ONCE_MAX: usize = 64;
 
-/// Gives a call its descriptors, if the server is to be asked for them. Any other request stays unchanged.
+/// Gives a call its descriptors by reflection, if it needs them from the server. Any other request stays
+/// unchanged.
 ///
 /// # Errors
 /// If the server does not describe the method, or if the call does not fit it.
@@ -70,7 +71,7 @@ fn descriptors(target: &Target, service: &str, limit: Duration) -> Result<Vec<u8
     ))
 }
 
-/// Asks for imported files until none is missing.
+/// Asks for imported files until all are there.
 fn complete(
     target: &Target,
     method: &str,

@@ -34,7 +34,7 @@ pub struct GrpcCall {
 pub enum GrpcDescriptors {
     /// A set of descriptors (`FileDescriptorSet`).
     Set(Arc<[u8]>),
-    /// The server is asked for them before the load.
+    /// The server sends them before the load.
     Reflection,
 }
 
@@ -84,7 +84,7 @@ impl GrpcCall {
         }
     }
 
-    /// The set of descriptors. `None` before the server was asked.
+    /// The set of descriptors. `None` before the server has sent them.
     #[must_use]
     pub fn set(&self) -> Option<&Arc<[u8]>> {
         match &self.descriptors {

@@ -18,7 +18,7 @@ pub(crate) struct GrpcArgs {
     /// Call this method of gRPC, `package.Service/Method`, over HTTP/2.
     ///
     /// The status in the trailers decides whether a call passed. A method with a stream of answers has events,
-    /// as with --stream. Without --proto and --descriptors, the server is asked for the descriptors by
+    /// as with --stream. Without --proto and --descriptors, the server sends the descriptors by
     /// reflection before the load.
     #[arg(long, value_name = "METHOD", conflicts_with_all = ["method", "data", "stream", "messages", "subscribe"])]
     grpc: Option<String>,
@@ -154,7 +154,7 @@ impl GrpcArgs {
     }
 }
 
-/// True if the method is known to have a stream of answers.
+/// True if the descriptors give the method a stream of answers.
 ///
 /// # Errors
 /// If the descriptors have no such method.

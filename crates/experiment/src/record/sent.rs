@@ -26,7 +26,7 @@ pub(super) fn empty_request() -> RequestText {
     }
 }
 
-/// The digest of the descriptors of a call, if they are known.
+/// The digest of the descriptors of a call, if the lab has them.
 pub(crate) fn descriptors(call: Option<&GrpcCall>) -> Option<String> {
     call.and_then(GrpcCall::set).map(|set| sha256(set))
 }

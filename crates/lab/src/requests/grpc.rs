@@ -15,7 +15,7 @@ use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::wire::{CompressionFile, GrpcFile, GrpcSendFile, RequestFile, Switch};
 
-/// A call, its metadata, and its method if it is known before the load.
+/// A call, its metadata, and its method if the lab has its descriptors.
 pub(super) struct Call {
     pub(super) call: GrpcCall,
     pub(super) metadata: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// True if the method has a stream of answers. `None` if only the server knows that.
+    /// True if the method has a stream of answers. `None` if only the server has that answer.
     pub(super) fn answers_several(&self) -> Option<bool> {
         self.method.as_ref().map(Method::answers_several)
     }

@@ -58,12 +58,12 @@ impl GrpcRules {
         rules
     }
 
-    /// Makes the fields of answers known to other rules.
+    /// Decodes answers, because other rules need their fields.
     pub(crate) fn decode(&mut self) {
         self.decodes = true;
     }
 
-    /// The method of the call. `None` if only the status is known.
+    /// The method of the call. `None` if only the status is checked.
     pub(crate) fn method(&self) -> Option<&Method> {
         self.method.as_ref()
     }
@@ -133,7 +133,7 @@ pub(crate) struct GrpcFindings {
 pub(super) struct Answered {
     /// The message without compression.
     pub(super) plain: Vec<u8>,
-    /// True if it is also known as JSON.
+    /// True if it exists as JSON, too.
     pub(super) is_decoded: bool,
 }
 
@@ -198,7 +198,7 @@ impl GrpcFindings {
         &self.json
     }
 
-    /// Takes the end of a call whose deadline has passed.
+    /// Takes the end of a call after its deadline.
     pub(crate) fn expire(&mut self) {
         self.is_expired = true;
     }

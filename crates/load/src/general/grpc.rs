@@ -238,7 +238,7 @@ pub(super) async fn within(
     }
 }
 
-/// The failure of a call whose deadline has passed.
+/// The failure of a call after its deadline.
 pub(super) fn expired(limit: Duration) -> ExchangeError {
     let name = grpc_schema::named(4);
     let reason = format!("no complete answer within the deadline of {limit:?}: grpc-status {name}");

@@ -101,7 +101,7 @@ async fn connection(stream: TcpStream, shared: Rc<Shared>) {
 async fn call(
     head: http::request::Parts,
     upload: h2::RecvStream,
-    mut respond: SendResponse<Bytes>,
+    respond: SendResponse<Bytes>,
     shared: Rc<Shared>,
 ) {
     let Ok(timer) = Timer::new(shared.clock, Job::SPIN_SHARE) else {
@@ -112,13 +112,14 @@ async fn call(
     if let Some(coding) = head.headers.get("grpc-encoding") {
         response = response.header("grpc-encoding", coding);
     }
-    let Ok(answers) = respond.send_response(response.body(()).expect("a head of ours"), false)
-    else {
-        return;
+    let outgoing = Outgoing {
+        respond,
+        head: Some(response.body(()).expect("a head of ours")),
+        stream: None,
     };
     let mut conversation = Conversation {
         upload,
-        answers,
+        outgoing,
         timer,
         shared: Rc::clone(&shared),
     };
@@ -144,13 +145,37 @@ async fn call(
         trailers.insert("grpc-message", message);
     }
     // The client may be gone.
-    let _ = conversation.answers.send_trailers(trailers);
+    if let Some(stream) = conversation.outgoing.open() {
+        let _ = stream.send_trailers(trailers);
+    }
+}
+
+/// The response of a call. Its head leaves with the first message, like the head of an ordinary server.
+struct Outgoing {
+    respond: SendResponse<Bytes>,
+    head: Option<http::Response<()>>,
+    stream: Option<SendStream<Bytes>>,
+}
+
+impl Outgoing {
+    /// Returns the open response. `None` if the client left.
+    fn open(&mut self) -> Option<&mut SendStream<Bytes>> {
+        if let Some(head) = self.head.take() {
+            self.stream = self.respond.send_response(head, false).ok();
+        }
+        self.stream.as_mut()
+    }
+
+    /// Sends one message when the client has room for it. `None` if the client left.
+    async fn send(&mut self, part: Bytes) -> Option<()> {
+        send(self.open()?, part).await
+    }
 }
 
 /// One call: the messages of the client, and the answers.
 struct Conversation {
     upload: h2::RecvStream,
-    answers: SendStream<Bytes>,
+    outgoing: Outgoing,
     timer: Timer,
     shared: Rc<Shared>,
 }
@@ -208,13 +233,13 @@ impl Conversation {
                 }
             }
         };
-        let (answers, timer) = (&mut self.answers, &self.timer);
+        let (outgoing, timer) = (&mut self.outgoing, &self.timer);
         let answering = async move {
             while let Some((arrived_ns, message)) = arrived.recv().await {
                 if delay_ns > 0 {
                     timer.wait_until(arrived_ns + delay_ns, true).await;
                 }
-                send(answers, message).await?;
+                outgoing.send(message).await?;
             }
             Some(())
         };
@@ -247,7 +272,7 @@ impl Conversation {
             if due_ns > self.shared.clock.now_ns() {
                 self.timer.wait_until(due_ns, true).await;
             }
-            send(&mut self.answers, first.clone()).await?;
+            self.outgoing.send(first.clone()).await?;
         }
         Some(0)
     }
@@ -279,7 +304,7 @@ impl Conversation {
                     let answer = echo::answer(&question[PREFIX_BYTES..]);
                     let mut framed = Vec::new();
                     grpc_schema::frame(&answer, false, &mut framed);
-                    send(&mut self.answers, Bytes::from(framed)).await?;
+                    self.outgoing.send(Bytes::from(framed)).await?;
                 }
                 Ok(None) => return Some(0),
                 Err(status) => return Some(status),

@@ -59,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) is_endless: bool,
     /// The trailers. `None` ends the response without them.
     pub(crate) trailers: Option<Vec<(&'static str, &'static [u8])>>,
-    /// True if the stream is reset in place of an end.
+    /// True if the stream is reset instead of an end.
     pub(crate) resets: bool,
 }
 

@@ -334,7 +334,7 @@ impl<L: Listener> Conversation<'_, L> {
         self.upgraded.is_acknowledged
     }
 
-    /// Tells the server that the conversation is over.
+    /// Announces the end of the conversation to the server.
     async fn stop(&mut self, course: &Course) {
         if let WebSocketDialect::Graphql { protocol, .. } = &self.call.dialect
             && !course.is_complete

@@ -8,6 +8,7 @@ use experiment::address;
 use http::Uri;
 
 use super::compose::ComposeDraft;
+use super::proto::Calls;
 use super::proxies::{FOLDER, KnownProxy};
 use super::requests::Requests;
 use crate::yaml_text::quoted;
@@ -82,6 +83,8 @@ pub(super) struct Draft<'a> {
     pub(super) path: Option<&'a str>,
     /// Imported requests, instead of one request to that path.
     pub(super) requests: Option<&'a Requests>,
+    /// Calls of gRPC, instead of requests.
+    pub(super) calls: Option<&'a Calls>,
     pub(super) setup: &'a Setup,
 }
 
@@ -161,9 +164,10 @@ impl Draft<'_> {
     }
 
     fn load(&self) -> String {
-        let sent = match self.requests {
-            Some(requests) => requests.load(),
-            None => format!("  path: {}\n", quoted(&self.request_path())),
+        let sent = match (self.requests, self.calls) {
+            (Some(requests), _) => requests.load(),
+            (None, Some(calls)) => calls.load(),
+            (None, None) => format!("  path: {}\n", quoted(&self.request_path())),
         };
         let head = match self.requests.is_some_and(Requests::is_scenario) {
             true => LOAD_STEPS,
@@ -413,6 +417,7 @@ mod tests {
             folder: "../..",
             path: None,
             requests: None,
+            calls: None,
             setup,
         }
     }

@@ -146,7 +146,13 @@ pub(crate) struct Args {
     )]
     pub(super) data: Option<String>,
     /// File with the body.
-    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request", conflicts_with = "grpc")]
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "FILE",
+        help_heading = "Request",
+        conflicts_with = "grpc"
+    )]
     pub(super) data_file: Option<PathBuf>,
     /// File of requests in vegeta's format, sent in rotation. - is stdin.
     ///
