@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::schema::Schema;
+use crate::schema::CallSchema;
 use crate::wire::{Content, fields};
 
 /// Binary metadata, with or without padding (gRPC over HTTP/2, "Requests").
@@ -32,7 +32,7 @@ impl StatusDetails {
     ///
     /// # Errors
     /// If the value is not base64.
-    pub fn read(value: &[u8], schema: Option<&Schema>) -> Result<StatusDetails, String> {
+    pub fn read(value: &[u8], schema: Option<&CallSchema>) -> Result<StatusDetails, String> {
         let bytes = BINARY
             .decode(value)
             .map_err(|error| format!("expected base64, found other bytes ({error})"))?;
@@ -54,7 +54,7 @@ impl StatusDetails {
 }
 
 /// Returns a detail as text.
-fn detail(any: &[u8], schema: Option<&Schema>) -> String {
+fn detail(any: &[u8], schema: Option<&CallSchema>) -> String {
     let (mut name, mut value) = (String::new(), &b""[..]);
     for (number, content) in fields(any) {
         match (number, content) {

@@ -320,16 +320,22 @@ pub(crate) fn pointer(descriptor: &MessageDescriptor, pointer: &str) -> Result<S
 
 /// Returns a message with a value for every field.
 pub(crate) fn invented(descriptor: &MessageDescriptor) -> Value {
-    of_message(descriptor, INVENTED_DEPTH)
+    of_message(descriptor, &[])
 }
 
-fn of_message(descriptor: &MessageDescriptor, depth: usize) -> Value {
+/// `outer` are the messages around it. A message within itself is left out.
+fn of_message(descriptor: &MessageDescriptor, outer: &[MessageDescriptor]) -> Value {
     let mut fields = Map::new();
-    if depth == 0 {
+    if outer.len() == INVENTED_DEPTH {
         return Value::Object(fields);
     }
+    let mut within = outer.to_vec();
+    within.push(descriptor.clone());
     let mut chosen: Vec<String> = Vec::new();
     for field in descriptor.fields() {
+        if matches!(field.kind(), Kind::Message(inner) if within.contains(&inner)) {
+            continue;
+        }
         // Only one field of a group may have a value.
         if let Some(group) = field.containing_oneof() {
             let name = group.full_name().to_owned();
@@ -347,19 +353,19 @@ fn of_message(descriptor: &MessageDescriptor, depth: usize) -> Value {
                 Kind::Bool => "true",
                 _ => "1",
             };
-            let value = of_kind(&entry.map_entry_value_field(), depth);
+            let value = of_kind(&entry.map_entry_value_field(), &within);
             Value::Object(Map::from_iter([(key.to_owned(), value)]))
         } else if field.is_list() {
-            Value::Array(vec![of_kind(&field, depth)])
+            Value::Array(vec![of_kind(&field, &within)])
         } else {
-            of_kind(&field, depth)
+            of_kind(&field, &within)
         };
         fields.insert(field.name().to_owned(), value);
     }
     Value::Object(fields)
 }
 
-fn of_kind(field: &FieldDescriptor, depth: usize) -> Value {
+fn of_kind(field: &FieldDescriptor, within: &[MessageDescriptor]) -> Value {
     match field.kind() {
         Kind::Double | Kind::Float => Value::from(1.5),
         Kind::Bool => Value::Bool(true),
@@ -383,7 +389,7 @@ fn of_kind(field: &FieldDescriptor, depth: usize) -> Value {
                 _ => Value::from(1),
             },
             name if name.starts_with(WELL_KNOWN) => Value::Object(Map::new()),
-            _ => of_message(&message, depth - 1),
+            _ => of_message(&message, within),
         },
         _ => Value::from(1),
     }

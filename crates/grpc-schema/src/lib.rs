@@ -16,7 +16,7 @@ mod wire;
 
 pub use details::StatusDetails;
 pub use expected::{Difference, ExpectedFields};
-pub use schema::{Method, Schema};
+pub use schema::{CallSchema, Method};
 pub use status::{deadline, named, of_http};
 
 use std::fmt;

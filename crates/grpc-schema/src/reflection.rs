@@ -29,7 +29,7 @@ pub enum Question {
 
 /// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReflectionAnswer {
     /// Files as descriptors, each as bytes.
     Files(Vec<Vec<u8>>),
     /// Names of services.
@@ -54,21 +54,23 @@ pub fn encode(question: &Question) -> Vec<u8> {
 ///
 /// # Errors
 /// If the message is no answer of reflection.
-pub fn decode(message: &[u8]) -> Result<Reply, String> {
+pub fn decode(message: &[u8]) -> Result<ReflectionAnswer, String> {
     for (number, content) in fields(message) {
         let Content::Bytes(inner) = content else {
             continue;
         };
         match number {
-            4 => return Ok(Reply::Files(all_of(inner, 1))),
+            4 => return Ok(ReflectionAnswer::Files(all_of(inner, 1))),
             6 => {
                 let services = all_of(inner, 1);
                 let name = |service: &Vec<u8>| all_of(service, 1).pop().map(|name| text(&name));
-                return Ok(Reply::Services(services.iter().filter_map(name).collect()));
+                return Ok(ReflectionAnswer::Services(
+                    services.iter().filter_map(name).collect(),
+                ));
             }
             7 => {
                 let message = all_of(inner, 2).pop().unwrap_or_default();
-                return Ok(Reply::Error(text(&message)));
+                return Ok(ReflectionAnswer::Error(text(&message)));
             }
             _ => {}
         }
@@ -156,12 +158,18 @@ mod tests {
         let mut answer = Vec::new();
         put(4, &files, &mut answer);
         let found = decode(&answer).unwrap();
-        assert_eq!(found, Reply::Files(vec![b"one".to_vec(), b"two".to_vec()]));
+        assert_eq!(
+            found,
+            ReflectionAnswer::Files(vec![b"one".to_vec(), b"two".to_vec()])
+        );
         let mut error = vec![0x08, 5];
         put(2, b"not found", &mut error);
         let mut answer = Vec::new();
         put(7, &error, &mut answer);
-        assert_eq!(decode(&answer), Ok(Reply::Error("not found".to_owned())));
+        assert_eq!(
+            decode(&answer),
+            Ok(ReflectionAnswer::Error("not found".to_owned()))
+        );
         assert!(decode(b"\x08\x01").is_err());
     }
 

@@ -14,27 +14,27 @@ use crate::fit::fit;
 
 /// The descriptors of services and their messages.
 #[derive(Clone)]
-pub struct Schema {
+pub struct CallSchema {
     pool: DescriptorPool,
 }
 
 /// One method of a service.
 #[derive(Clone)]
 pub struct Method {
-    schema: Schema,
+    schema: CallSchema,
     method: MethodDescriptor,
 }
 
-impl Schema {
+impl CallSchema {
     /// Reads a set of descriptors.
     ///
     /// # Errors
     /// If the bytes are no such set, or if a file of it is missing.
-    pub fn read(set: &[u8]) -> Result<Schema, String> {
+    pub fn read(set: &[u8]) -> Result<CallSchema, String> {
         let pool = DescriptorPool::decode(set).map_err(|error| {
             format!("expected a set of descriptors (`protoc --include_imports --descriptor_set_out`): {error}")
         })?;
-        Ok(Schema { pool })
+        Ok(CallSchema { pool })
     }
 
     /// Returns the method with this name: `package.Service/Method`.
@@ -89,7 +89,7 @@ impl Method {
 
     /// The schema of its messages.
     #[must_use]
-    pub fn schema(&self) -> &Schema {
+    pub fn schema(&self) -> &CallSchema {
         &self.schema
     }
 
@@ -187,7 +187,7 @@ fn json(message: &DynamicMessage, skips_defaults: bool) -> Result<Value, String>
         .map_err(|error| format!("the message cannot be written as JSON: {error}"))
 }
 
-impl fmt::Debug for Schema {
+impl fmt::Debug for CallSchema {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files = self.pool.files().map(|file| file.name().to_owned());
         out.debug_list().entries(files).finish()

@@ -1,6 +1,6 @@
 //! Messages between JSON and bytes, by compiled files.
 
-use grpc_schema::{Method, Schema};
+use grpc_schema::{CallSchema, Method};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::json;
 
@@ -38,14 +38,14 @@ impl FileResolver for One {
     }
 }
 
-fn schema() -> Schema {
+fn schema() -> CallSchema {
     let mut resolver = ChainFileResolver::new();
     resolver.add(One);
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true);
     compiler.open_file("shop.proto").expect("a right file");
-    Schema::read(&compiler.encode_file_descriptor_set()).expect("a right set")
+    CallSchema::read(&compiler.encode_file_descriptor_set()).expect("a right set")
 }
 
 fn place() -> Method {
@@ -203,5 +203,5 @@ fn a_wrong_method_is_told_the_methods() {
         error.contains("`shop.Orders/Place`, `shop.Orders/Watch`"),
         "{error}"
     );
-    assert!(Schema::read(b"syntax = 3").is_err());
+    assert!(CallSchema::read(b"syntax = 3").is_err());
 }

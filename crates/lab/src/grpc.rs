@@ -138,7 +138,7 @@ pub fn grpc_descriptors(
 
 #[cfg(test)]
 mod tests {
-    use grpc_schema::Schema;
+    use grpc_schema::CallSchema;
 
     use super::*;
 
@@ -162,7 +162,7 @@ mod tests {
         let (sources, names) =
             Sources::read(&["api/greeter.proto".into()], &folders, read).unwrap();
         assert_eq!(names, ["greeter.proto"]);
-        let schema = Schema::read(&sources.compile(&names).unwrap()).unwrap();
+        let schema = CallSchema::read(&sources.compile(&names).unwrap()).unwrap();
         let hello = schema.method("helloworld.Greeter/SayHello").unwrap();
         let bytes = hello.encode(r#"{"name": {"first": "Ada"}, "times": 2}"#);
         assert_eq!(bytes, Ok(b"\x0a\x05\x0a\x03Ada\x10\x02".to_vec()));

@@ -32,6 +32,7 @@ use crate::supply::Taken;
 
 mod endpoint;
 mod fault;
+mod feed;
 mod grpc;
 mod http1;
 mod http2;

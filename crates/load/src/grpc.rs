@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use grpc_schema::{Method, Schema, frame};
+use grpc_schema::{CallSchema, Method, frame};
 use model::{Capture, CaptureFrom, GrpcCall, PlannedMessage};
 
 use crate::answer::Answer;
@@ -63,7 +63,7 @@ impl Calling {
             let words = "the descriptors of the method are unknown: the server was not asked";
             return Err(refuse(words.to_owned()));
         };
-        let method = Schema::read(set).and_then(|schema| schema.method(&call.method));
+        let method = CallSchema::read(set).and_then(|schema| schema.method(&call.method));
         let method = method.map_err(refuse)?;
         let endless = |message: &PlannedMessage| message.every.is_some() && message.count.is_none();
         if call.hold.is_none() && call.messages.iter().any(endless) {

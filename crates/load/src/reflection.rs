@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grpc_schema::reflection::{FILES_MAX, Files, METHODS, Question, Reply, decode, encode};
-use grpc_schema::{Schema, frame};
+use grpc_schema::reflection::{
+    FILES_MAX, Files, METHODS, Question, ReflectionAnswer, decode, encode,
+};
+use grpc_schema::{CallSchema, frame};
 use model::{Framing, GrpcDescriptors, StreamRule};
 
 use crate::exchange::exchange;
@@ -34,7 +36,7 @@ pub fn resolve(request: &mut Request, target: &Target, limit: Duration) -> Resul
         format!("expected a method as `package.Service/Method`, found `{found}`")
     })?;
     let set = descriptors(target, service, limit)?;
-    let method = Schema::read(&set)
+    let method = CallSchema::read(&set)
         .and_then(|schema| schema.method(&call.method))
         .map_err(|reason| format!("by reflection: {reason}"))?;
     call.descriptors = GrpcDescriptors::Set(Arc::from(set));
@@ -160,12 +162,12 @@ fn ask(
     while let Some((_, message, after)) = first_message(rest) {
         rest = after;
         match decode(message).map_err(Refusal::Final)? {
-            Reply::Files(found) => files.extend(found),
-            Reply::Error(reason) => {
+            ReflectionAnswer::Files(found) => files.extend(found),
+            ReflectionAnswer::Error(reason) => {
                 let words = format!("the server answered by reflection: {reason}");
                 return Err(Refusal::Final(words));
             }
-            Reply::Services(_) => {}
+            ReflectionAnswer::Services(_) => {}
         }
     }
     Ok(files)

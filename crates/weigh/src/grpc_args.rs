@@ -162,7 +162,7 @@ pub(crate) fn answers_several(call: &GrpcCall) -> Result<bool, String> {
     let Some(set) = call.set() else {
         return Ok(false);
     };
-    let method = grpc_schema::Schema::read(set)?.method(&call.method)?;
+    let method = grpc_schema::CallSchema::read(set)?.method(&call.method)?;
     Ok(method.answers_several())
 }
 

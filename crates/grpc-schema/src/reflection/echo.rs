@@ -79,26 +79,30 @@ fn file() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Files, Question, Reply, decode, encode};
+    use super::super::{Files, Question, ReflectionAnswer, decode, encode};
     use super::*;
-    use crate::Schema;
+    use crate::CallSchema;
 
     #[test]
     fn a_client_can_read_the_schema() {
         let asked = |question: Question| decode(&answer(&encode(&question))).unwrap();
         let services = asked(Question::Services);
-        assert_eq!(services, Reply::Services(vec![SERVICE.to_owned()]));
-        let Reply::Files(found) = asked(Question::FileOfService(SERVICE.to_owned())) else {
+        assert_eq!(
+            services,
+            ReflectionAnswer::Services(vec![SERVICE.to_owned()])
+        );
+        let ReflectionAnswer::Files(found) = asked(Question::FileOfService(SERVICE.to_owned()))
+        else {
             panic!("no file");
         };
         let mut files = Files::default();
         found.into_iter().for_each(|file| files.add(file));
         assert_eq!(files.missing(), Vec::<String>::new());
-        let schema = Schema::read(&files.into_set()).unwrap();
+        let schema = CallSchema::read(&files.into_set()).unwrap();
         let chat = schema.method("null.Echo/Chat").unwrap();
         assert!(chat.takes_several() && chat.answers_several());
         assert_eq!(chat.encode(r#"{"text":"hi"}"#), Ok(b"\x0a\x02hi".to_vec()));
         let none = asked(Question::File("other.proto".to_owned()));
-        assert_eq!(none, Reply::Error("no `other.proto`".to_owned()));
+        assert_eq!(none, ReflectionAnswer::Error("no `other.proto`".to_owned()));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grpc_schema::{Method, Schema};
+use grpc_schema::{CallSchema, Method};
 use model::{GrpcCall, GrpcDescriptors, MessageContent, PlannedMessage};
 use yaml_with_places::{At, Finding, Json, Place};
 
@@ -49,7 +49,7 @@ pub(super) fn call(
     let method = match &descriptors {
         GrpcDescriptors::Reflection => None,
         GrpcDescriptors::Set(set) => {
-            let found = Schema::read(set).and_then(|schema| schema.method(&file.method.value));
+            let found = CallSchema::read(set).and_then(|schema| schema.method(&file.method.value));
             match found {
                 Ok(method) => Some(method),
                 Err(wrong) => {

@@ -3,7 +3,7 @@
 //! Messages are input from outside: they may be compressed, damaged, or longer than any limit. At most one is in
 //! memory, and it is decoded only for rules that need its fields.
 
-use grpc_schema::{ExpectedFields, Method, Schema, StatusDetails, of_http};
+use grpc_schema::{CallSchema, ExpectedFields, Method, StatusDetails, of_http};
 use model::{Framing, GrpcRule};
 use serde_json::Value;
 
@@ -40,8 +40,8 @@ impl GrpcRules {
         let Some(answers) = &rule.answers else {
             return rules;
         };
-        let method =
-            Schema::read(&answers.descriptors).and_then(|schema| schema.method(&answers.method));
+        let method = CallSchema::read(&answers.descriptors)
+            .and_then(|schema| schema.method(&answers.method));
         let read = method.and_then(|method| {
             let fields = answers.fields.as_deref();
             let fields = fields.map(|fields| method.expected(fields)).transpose();

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::fault::{Stage, failure, words};
-use super::grpc::Feed;
+use super::feed::Feed;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;

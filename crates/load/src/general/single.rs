@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::task::LocalSet;
 
-use super::grpc::{self, Feed};
+use super::feed::Feed;
+use super::grpc;
 use super::http1::Exchange;
 use super::http2::{Limits, Session};
 use super::message::Message;

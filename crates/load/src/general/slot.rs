@@ -4,7 +4,8 @@ use std::mem::replace;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::grpc::{self, Feed};
+use super::feed::Feed;
+use super::grpc;
 use super::http1::{self, Exchange, Idle};
 use super::http2::{Limits, Session};
 use super::message::Message;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::exit::Failure;
-use grpc_schema::{Method, Schema};
+use grpc_schema::{CallSchema, Method};
 
 use crate::yaml_text::quoted;
 
@@ -38,7 +38,7 @@ impl Calls {
             descriptors: None,
         };
         let set = lab::grpc_descriptors(&schema, &read).map_err(refuse)?;
-        let methods: Vec<Method> = Schema::read(&set).map_err(refuse)?.methods().collect();
+        let methods: Vec<Method> = CallSchema::read(&set).map_err(refuse)?.methods().collect();
         if methods.is_empty() {
             return Err(refuse(
                 "expected a service with methods, found none".to_owned(),
@@ -128,10 +128,10 @@ mod tests {
         let text = calls.load();
         assert!(text.contains("method: \"shop.Orders/Place\""), "{text}");
         assert!(
-            text.contains("message: {\"note\":\"example note\",\"count\":1,"),
+            text.contains("message: {\"count\":1,\"note\":\"example note\"} # invented"),
             "{text}"
         );
-        assert!(text.contains("messages: [{\"note\""), "{text}");
+        assert!(text.contains("messages: [{\"count\""), "{text}");
         assert_eq!(text.matches("# invented").count(), 2, "{text}");
         let lab = format!(
             "question: a?\nload:\n  rate: 10/s\n  duration: 1s\n{text}target: a\nsystems: {{a: {{run: 'a {{{{addr}}}}'}}}}\n\
@@ -157,7 +157,7 @@ mod tests {
             ("syntax = \"proto3\";\nmessage {\n", true, "shop.proto"),
         ] {
             let error = read(text, is_inventing).err().expect(words);
-            assert!(error.to_string().contains(words), "{error}");
+            assert!(error.message.contains(words), "{}", error.message);
         }
     }
 }
