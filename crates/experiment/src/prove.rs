@@ -5,7 +5,7 @@ use load::{
     Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
     WalkError, walk,
 };
-use model::{GrpcDescriptors, InvalidKind};
+use model::{GrpcCall, GrpcDescriptors, InvalidKind};
 use recording::{Header, Proof, ProofAnswer, ProofSeen};
 
 use crate::digest::sha256;
@@ -145,11 +145,10 @@ pub(crate) fn prove(
         compression::content(&asked.name, again)?;
         let known = BodyRule::known(&content, &ignore);
         let is_stable = again.status == answer.status && is_right(&known, again);
-        let mut record = proof_of(&asked.name, answer, &content, again);
-        if let Some(GrpcDescriptors::Reflection) = asked.grpc.as_ref().map(|it| &it.descriptors) {
-            let call = proven.requests[index].grpc.as_ref();
-            record.descriptors_sha256 = record::descriptors(call);
-        }
+        let mut record = ProofAnswer {
+            descriptors_sha256: given_descriptors(asked, &proven.requests[index]),
+            ..proof_of(&asked.name, answer, &content, again)
+        };
         if expect.same_as_baseline {
             let expected = batch::expected(subject, baseline, index)?;
             let theirs = expected.as_ref().map_or(answer.status, |it| it.status);
@@ -428,6 +427,13 @@ fn printable(bytes: &[u8]) -> String {
         shown += &chunk.invalid().escape_ascii().to_string();
     }
     shown
+}
+
+/// The digest of the descriptors of a call, if the target gave them.
+fn given_descriptors(asked: &RequestTemplate, sent: &Request) -> Option<String> {
+    let is_given = |call: &GrpcCall| call.descriptors == GrpcDescriptors::Reflection;
+    let is_given = asked.grpc.as_ref().is_some_and(is_given);
+    is_given.then(|| record::descriptors(sent.grpc.as_ref()))?
 }
 
 fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> ProofAnswer {
