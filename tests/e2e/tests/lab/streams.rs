@@ -157,11 +157,11 @@ fn a_call_by_flags_asks_the_server_and_compares_fields() {
         "null.Echo/Say",
         &["--grpc-answer", r#"{"text":"hi"}"#, "--grpc-gzip"],
     )
-    .exits_with(0);
+    .ran();
     let wrong = load("null.Echo/Say", &["--grpc-answer", r#"{"text":"ho"}"#]).exits_with(3);
     wrong.shows("expected \"ho\" at `/text` in message 1, found \"hi\"");
     let talk = ["--grpc-every", "5ms", "--grpc-count", "3", "--grpc-replies"];
-    let right = load("null.Echo/Chat", &talk).exits_with(0);
+    let right = load("null.Echo/Chat", &talk).ran();
     right.shows("5 complete streams, 3.00 events each");
     right.shows("Round trips");
     let none = load("null.Echo/Shout", &[]).exits_with(5);
