@@ -175,10 +175,9 @@ pub(crate) fn prove(
     proven.answers = first;
     proven.proof.seen = seen_by(observer, asked.len(), stop)?;
     let answers = named(variant, &proven.answers);
-    let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
+    let seen = answer::check(variant, &answers, &target, lab.timeout)?;
     proven.proof.seen.extend(seen);
     // Sent after the observer has ended. This request is not part of the lab and must not be counted.
-    let target = systems.target();
     let coded = compression::if_asked(asked, &proven.answers, &target, lab.timeout);
     if let Some((index, coding)) = coded {
         proven.proof.answers[index].coding_if_asked = Some(coding);

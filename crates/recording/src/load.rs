@@ -188,6 +188,7 @@ impl RequestText {
         self.method == other.method
             && self.path == other.path
             && self.headers == other.headers
+            && self.descriptors_sha256 == other.descriptors_sha256
             && self.body_sha256 == other.body_sha256
             && self.weight == other.weight
     }

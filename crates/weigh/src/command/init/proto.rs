@@ -9,6 +9,7 @@ use grpc_schema::{CallSchema, Method};
 use crate::yaml_text::quoted;
 
 /// The calls of a file.
+#[derive(Debug)]
 pub(super) struct Calls {
     /// The file without its folder.
     source: String,
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_method_has_a_call_with_marked_values() {
-        let calls = read(FILE, true).ok().expect("calls");
+        let calls = read(FILE, true).expect("calls");
         let text = calls.load();
         assert!(text.contains("method: \"shop.Orders/Place\""), "{text}");
         assert!(
@@ -156,7 +157,7 @@ mod tests {
             ),
             ("syntax = \"proto3\";\nmessage {\n", true, "shop.proto"),
         ] {
-            let error = read(text, is_inventing).err().expect(words);
+            let error = read(text, is_inventing).expect_err(words);
             assert!(error.message.contains(words), "{}", error.message);
         }
     }
