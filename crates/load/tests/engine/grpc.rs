@@ -447,10 +447,8 @@ fn spaced_messages_have_round_trips_from_their_planned_times() {
     let events = measurement.events.as_ref().expect("a stream");
     assert_eq!((events.streams, events.events), (20, 120));
     assert_eq!(events.round_trips.times.len(), 120);
-    let least = events.round_trips.times.min_ns().unwrap();
-    assert!((2_000_000..5_000_000).contains(&least), "{least}");
-    let most = events.round_trips.times.quantile_ns(0.5).unwrap();
-    assert!(most < 5_000_000, "{most}");
+    // The planted delay. A busy machine adds to it.
+    assert!(events.round_trips.times.min_ns().unwrap() >= 2_000_000);
     // Five gaps of 5 ms, and the delay of the last answer.
     assert!(measurement.latency.min_ns().unwrap() >= 27_000_000);
 }
@@ -607,6 +605,12 @@ fn a_captured_field_is_sent_in_the_next_step() {
         measurement.iterations.completed, 5,
         "{:?}",
         measurement.failures
+    );
+    let events = measurement.events.as_ref().unwrap();
+    assert_eq!(
+        (events.streams, events.events_of_streams),
+        (5, 5),
+        "one answer of the first step is no stream"
     );
 }
 
