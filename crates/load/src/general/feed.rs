@@ -38,8 +38,11 @@ impl Ledger {
 pub(super) struct Feed<'a> {
     frames: Vec<Bytes>,
     planned: Vec<Planned>,
-    /// The time after which no message leaves. `None` without a hold, and after it.
+    /// The end of the hold. Messages that are planned before it leave, even if they are late. `None` without a
+    /// hold.
     hold_ns: Option<u64>,
+    /// True after the end of the hold, and without a hold.
+    is_released: bool,
     clock: Clock,
     alarms: &'a dyn Alarms,
     alarm: Option<(u64, Alarm<'a>)>,
@@ -56,9 +59,10 @@ impl<'a> Feed<'a> {
     ) -> Feed<'a> {
         let start_ns = clock.now_ns();
         let messages = call.messages.iter().enumerate();
+        let hold_ns = call.hold.map(|hold| start_ns.saturating_add(to_ns(hold)));
         let planned: Vec<Planned> = messages
             .map(|(part, message)| Planned::new(part, message, start_ns))
-            .filter(|planned| planned.left != Some(0))
+            .filter(|planned| is_to_send(planned, hold_ns))
             .collect();
         let ledger = Ledger {
             left: planned.iter().filter_map(|planned| planned.left).sum(),
@@ -67,7 +71,8 @@ impl<'a> Feed<'a> {
         Feed {
             frames,
             planned,
-            hold_ns: call.hold.map(|hold| start_ns.saturating_add(to_ns(hold))),
+            is_released: hold_ns.is_none(),
+            hold_ns,
             clock,
             alarms,
             alarm: None,
@@ -78,6 +83,7 @@ impl<'a> Feed<'a> {
     /// Sends each message once and without a hold. A proof takes no longer than its messages.
     pub(super) fn once(mut self) -> Feed<'a> {
         self.hold_ns = None;
+        self.is_released = true;
         for planned in &mut self.planned {
             planned.left = Some(1);
         }
@@ -93,11 +99,8 @@ impl<'a> Feed<'a> {
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             let now_ns = self.clock.now_ns();
-            if self.hold_ns.is_some_and(|hold_ns| hold_ns <= now_ns) {
-                self.hold_ns = None;
-                self.planned.clear();
-            }
-            if self.planned.is_empty() && self.hold_ns.is_none() {
+            self.is_released |= self.hold_ns.is_some_and(|hold_ns| hold_ns <= now_ns);
+            if self.planned.is_empty() && self.is_released {
                 self.alarm = None;
                 self.ledger.borrow_mut().left = 0;
                 return Poll::Ready(None);
@@ -106,7 +109,8 @@ impl<'a> Feed<'a> {
                 return Poll::Ready(Some(frame));
             }
             let due = self.planned.iter().map(|planned| planned.due_ns);
-            let Some(wake_ns) = due.chain(self.hold_ns).min() else {
+            let end_ns = self.hold_ns.filter(|_| !self.is_released);
+            let Some(wake_ns) = due.chain(end_ns).min() else {
                 return Poll::Ready(None);
             };
             if self.alarm.as_ref().map(|(at_ns, _)| *at_ns) != Some(wake_ns) {
@@ -127,11 +131,16 @@ impl<'a> Feed<'a> {
         let (part, due_ns) = (planned.part, planned.due_ns);
         planned.left = planned.left.map(|left| left - 1);
         planned.due_ns = due_ns.saturating_add(planned.gap_ns.unwrap_or(0));
-        self.planned.retain(|planned| planned.left != Some(0));
+        let hold_ns = self.hold_ns;
+        self.planned.retain(|planned| is_to_send(planned, hold_ns));
         let mut ledger = self.ledger.borrow_mut();
         ledger.sent += 1;
         ledger.awaited.push_back(due_ns);
         ledger.left = self.planned.iter().filter_map(|planned| planned.left).sum();
         Some(self.frames[part].clone())
     }
+}
+
+fn is_to_send(planned: &Planned, hold_ns: Option<u64>) -> bool {
+    planned.left != Some(0) && hold_ns.is_none_or(|hold_ns| planned.due_ns < hold_ns)
 }
