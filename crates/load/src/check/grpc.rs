@@ -111,6 +111,8 @@ impl Status {
 /// Findings about the answers that are arriving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrpcFindings {
+    /// True if a call has left something to reset. Responses of HTTP have no findings here.
+    is_used: bool,
     /// The status in the head. Only a response without messages has it there.
     in_head: Status,
     in_trailers: Option<Status>,
@@ -139,7 +141,14 @@ pub(super) struct Answered {
 
 impl GrpcFindings {
     /// Resets the findings for the next call.
+    #[inline]
     pub(super) fn start(&mut self) {
+        if std::mem::take(&mut self.is_used) {
+            self.reset();
+        }
+    }
+
+    fn reset(&mut self) {
         self.in_head = Status::default();
         self.in_trailers = None;
         self.foreign = None;
@@ -154,6 +163,7 @@ impl GrpcFindings {
 
     /// Takes the head of the response. False if its body has no messages.
     pub(super) fn head(&mut self, head: &Head<'_>) -> bool {
+        self.is_used = true;
         self.in_head = Status::of(head);
         self.splitter.start(Framing::Grpc, head);
         let coding = head.header("grpc-encoding").map(lossy);
@@ -200,11 +210,13 @@ impl GrpcFindings {
 
     /// Takes the end of a call after its deadline.
     pub(crate) fn expire(&mut self) {
+        self.is_used = true;
         self.is_expired = true;
     }
 
     /// Takes the number of messages without a reply, at the end of the call.
     pub(crate) fn lacks_replies(&mut self, unanswered: u64, sent: u64) {
+        self.is_used = true;
         self.unanswered = (unanswered, sent);
     }
 
