@@ -433,6 +433,34 @@ fn a_method_that_the_server_does_not_have_is_named() {
 }
 
 #[test]
+fn a_server_with_the_older_reflection_is_asked_by_it() {
+    let server = Modern::start(general::speech(VERSION, false), move |got| {
+        let mut body = Vec::new();
+        if let Some(question) = got.body.get(grpc_schema::PREFIX_BYTES..) {
+            let answer = grpc_schema::reflection::echo::answer(question);
+            grpc_schema::frame(&answer, false, &mut body);
+        }
+        Act::Parts(match got.path.contains(".v1alpha.") {
+            true => Parts {
+                body: body.into(),
+                ..parts()
+            },
+            false => Parts {
+                headers: vec![GRPC, ("grpc-status", b"12")],
+                body: bytes::Bytes::new(),
+                trailers: None,
+                ..parts()
+            },
+        })
+    });
+    let target = general::target(&server, VERSION, false);
+    let call = echo(&target, "Watch", &["{}"]);
+    assert!(call.grpc.unwrap().set().is_some());
+    assert_eq!(call.expect.stream, Some(StreamRule::of(Framing::Grpc)));
+    assert_eq!(server.requests(), 2);
+}
+
+#[test]
 fn spaced_messages_have_round_trips_from_their_planned_times() {
     let (measurement, _) = with_null(&behavior(), |target| {
         let call = echo(target, "Chat", &[r#"{"text":"hi"}"#]);
