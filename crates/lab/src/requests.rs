@@ -473,7 +473,8 @@ fn with_call(
         own.any(|(known, _)| known.eq_ignore_ascii_case(name))
     };
     let mut headers = request.headers;
-    headers.retain(|(name, _)| !is_own(name));
+    // Headers of the lab may also be for requests of HTTP.
+    headers.retain(|(name, _)| !is_own(name) && !grpc::is_of_call(name));
     headers.extend(metadata);
     RequestTemplate {
         name: match request.name.as_str() {

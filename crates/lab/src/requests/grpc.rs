@@ -15,6 +15,16 @@ use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::wire::{CompressionFile, GrpcFile, GrpcSendFile, RequestFile, Switch};
 
+/// Headers that a call writes itself.
+const OWN_HEADERS: [&str; 6] = [
+    "content-type",
+    "content-length",
+    "te",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+];
+
 /// A call, its metadata, and its method if the lab has its descriptors.
 pub(super) struct Call {
     pub(super) call: GrpcCall,
@@ -68,12 +78,28 @@ pub(super) fn call(
     let call = writing.call(descriptors, reading)?;
     let mut metadata = Vec::new();
     super::add_headers(&file.metadata, places, &mut metadata, reading);
+    for (name, _) in file.metadata.0.iter() {
+        if is_of_call(&name.value.0) {
+            let finding = Finding::new(
+                name.place,
+                format!("the generator itself writes `{}`", name.value.0),
+            );
+            reading
+                .findings
+                .add(finding.help("remove it. `deadline` and `compression` are keys of `grpc`"));
+        }
+    }
     Some(Call {
         call,
         metadata,
         method,
         place: *place,
     })
+}
+
+/// True if a call writes this header itself.
+pub(super) fn is_of_call(name: &str) -> bool {
+    OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 /// Refuses keys that a call sets itself. Returns false with such a key.

@@ -95,6 +95,15 @@ fn values_of_the_load_stay_texts_in_messages() {
 }
 
 #[test]
+fn headers_of_the_lab_for_requests_of_http_stay_away_from_calls() {
+    let call = "method: hello.Greeter/Say, proto: api/hello.proto";
+    let load = "http2: on\n  headers: {Content-Type: text/plain, x-tenant: a}";
+    let lab = folder(load, call).parse().unwrap();
+    let headers = &lab.baseline.requests[0].headers;
+    assert_eq!(headers, &[("x-tenant".to_owned(), "a".to_owned())]);
+}
+
+#[test]
 fn a_stream_of_answers_has_rules_without_a_framing() {
     let keys = |stream: &str, method: &str| {
         let call = format!("grpc: {{method: hello.Greeter/{method}, proto: api/hello.proto}}");
@@ -123,6 +132,7 @@ fn a_call_that_cannot_be_is_refused_at_its_place() {
     assert_snapshot!(with(", replies: order"));
     assert_snapshot!(with(", reflection: on"));
     assert_snapshot!(with(", answer: {txt: a}"));
+    assert_snapshot!(with(", metadata: {grpc-timeout: 1S}"));
     let other = |call: &str| folder("http2: on", call).mistakes();
     assert_snapshot!(other("method: hello.Greeter/Tell, proto: api/hello.proto"));
     assert_snapshot!(other("method: hello.Greeter/Say, proto: api/none.proto"));
