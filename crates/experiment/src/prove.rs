@@ -5,12 +5,13 @@ use load::{
     Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
     WalkError, walk,
 };
-use model::InvalidKind;
+use model::{GrpcCall, GrpcDescriptors, InvalidKind};
 use recording::{Header, Proof, ProofAnswer, ProofSeen};
 
 use crate::digest::sha256;
 use crate::environment::instant;
 use crate::invalid::Invalid;
+use crate::record;
 use crate::sending;
 use crate::stop::StopSignal;
 use crate::systems::RunningSystems;
@@ -91,7 +92,7 @@ pub(crate) fn prepare(subject: Subject<'_>) -> Result<(), Invalid> {
     for asked in &variant.prepare {
         tracing::debug!(variant = variant.name, request = asked.name, "preparing");
         let called = format!("preparing with request `{}`", asked.name);
-        let request = sending::request(asked, &variant.expect);
+        let request = sending::resolved(asked, &variant.expect, &target, lab.timeout)?;
         let answer = load::exchange(&target, &request, lab.timeout)
             .map_err(|failure| not_proven(&called, format!("no answer: {failure}")))?;
         load::check(&request.expect, &answer).map_err(|mismatch| not_proven(&called, mismatch))?;
@@ -119,8 +120,10 @@ pub(crate) fn prove(
     } = subject;
     let usual = &variant.expect;
     let asked = &variant.requests;
+    let target = systems.target();
+    let resolve = |it: &RequestTemplate| sending::resolved(it, usual, &target, lab.timeout);
     let mut proven = Proven {
-        requests: asked.iter().map(|it| sending::request(it, usual)).collect(),
+        requests: asked.iter().map(resolve).collect::<Result<_, _>>()?,
         steps: lab.steps.clone(),
         data: sending::data(lab.data.as_ref(), seed),
         proof: Proof::default(),
@@ -142,7 +145,10 @@ pub(crate) fn prove(
         compression::content(&asked.name, again)?;
         let known = BodyRule::known(&content, &ignore);
         let is_stable = again.status == answer.status && is_right(&known, again);
-        let mut record = proof_of(&asked.name, answer, &content, again);
+        let mut record = ProofAnswer {
+            descriptors_sha256: given_descriptors(asked, &proven.requests[index]),
+            ..proof_of(&asked.name, answer, &content, again)
+        };
         if expect.same_as_baseline {
             let expected = batch::expected(subject, baseline, index)?;
             let theirs = expected.as_ref().map_or(answer.status, |it| it.status);
@@ -169,10 +175,9 @@ pub(crate) fn prove(
     proven.answers = first;
     proven.proof.seen = seen_by(observer, asked.len(), stop)?;
     let answers = named(variant, &proven.answers);
-    let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
+    let seen = answer::check(variant, &answers, &target, lab.timeout)?;
     proven.proof.seen.extend(seen);
     // Sent after the observer has ended. This request is not part of the lab and must not be counted.
-    let target = systems.target();
     let coded = compression::if_asked(asked, &proven.answers, &target, lab.timeout);
     if let Some((index, coding)) = coded {
         proven.proof.answers[index].coding_if_asked = Some(coding);
@@ -297,7 +302,7 @@ impl Proven {
             .iter()
             .zip(&self.requests)
             .filter(|(asked, request)| {
-                let is_compared = asked.stream.is_none() && !has_places(asked);
+                let is_compared = request.expect.stream.is_none() && !has_places(asked);
                 is_compared && request.expect.body == BodyRule::Any
             })
             .map(|(asked, _)| asked.name.as_str())
@@ -314,6 +319,10 @@ fn has_places(request: &RequestTemplate) -> bool {
             .websocket
             .as_ref()
             .is_some_and(|call| is_open(&call.text()) || call.init().is_some_and(is_open))
+        || request
+            .grpc
+            .as_ref()
+            .is_some_and(|call| is_open(&call.text()))
 }
 
 fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a Answer)> {
@@ -419,6 +428,13 @@ fn printable(bytes: &[u8]) -> String {
     shown
 }
 
+/// The digest of the descriptors of a call, if the target gave them.
+fn given_descriptors(asked: &RequestTemplate, sent: &Request) -> Option<String> {
+    let is_given = |call: &GrpcCall| call.descriptors == GrpcDescriptors::Reflection;
+    let is_given = asked.grpc.as_ref().is_some_and(is_given);
+    is_given.then(|| record::descriptors(sent.grpc.as_ref()))?
+}
+
 fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> ProofAnswer {
     ProofAnswer {
         request: name.to_owned(),
@@ -436,5 +452,6 @@ fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> Proo
         encoding: compression::record(answer, content, again),
         coding_if_asked: None,
         not_compared: None,
+        descriptors_sha256: None,
     }
 }

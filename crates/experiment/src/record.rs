@@ -27,7 +27,7 @@ use crate::secrets::{self, Values};
 mod factors;
 mod sent;
 
-pub(crate) use sent::{baseline_of, own_protocol, own_requests, prepared};
+pub(crate) use sent::{baseline_of, descriptors, own_protocol, own_requests, prepared};
 use sent::{empty_request, protocol, requests_of, with_content};
 
 /// The systems that keep running from round to round.
@@ -272,9 +272,11 @@ fn requests_of_load(job: &Job) -> Vec<RequestText> {
             method: request.method.clone(),
             path: secrets::url(&request.path),
             weight: request.weight,
+            descriptors_sha256: descriptors(request.grpc.as_ref()),
             ..empty_request()
         };
-        let messages = request.websocket.as_ref().map(|call| call.text());
+        let calls = request.grpc.as_ref().map(|call| call.text());
+        let messages = calls.or_else(|| request.websocket.as_ref().map(|call| call.text()));
         let messages = messages.as_deref().map(str::as_bytes);
         with_content(text, &request.headers, messages.unwrap_or(&request.body))
     };

@@ -1,14 +1,18 @@
 //! Converts the requests of a lab to requests of the load engine.
 
+use std::time::Duration;
+
 use lab::{Expect, RequestTemplate};
-use load::Request;
-use model::Data;
+use load::{Request, Target};
+use model::{Data, InvalidKind};
+
+use crate::invalid::Invalid;
 
 /// A request with its expectation. `usual` applies if the request has no expectation.
 pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     let mut expect = asked.expect.as_ref().unwrap_or(usual).answer.clone();
     expect.stream.clone_from(&asked.stream);
-    expect.grpc_status = asked.grpc_status;
+    expect.grpc = asked.grpc.as_ref().map(model::GrpcCall::rule);
     Request {
         method: asked.method.clone(),
         path: asked.path.clone(),
@@ -16,8 +20,27 @@ pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
         body: asked.body.clone(),
         expect,
         websocket: asked.websocket.clone(),
+        grpc: asked.grpc.clone(),
         weight: asked.weight,
     }
+}
+
+/// Like [`request`], with descriptors from the server if the lab asks for that.
+///
+/// # Errors
+/// If the server does not describe the method, or if the call does not fit it.
+pub(crate) fn resolved(
+    asked: &RequestTemplate,
+    usual: &Expect,
+    target: &Target,
+    limit: Duration,
+) -> Result<Request, Invalid> {
+    let mut request = request(asked, usual);
+    load::resolve(&mut request, target, limit).map_err(|reason| {
+        let words = format!("request `{}`: {reason}", asked.name);
+        Invalid::new(InvalidKind::NotProven, words)
+    })?;
+    Ok(request)
 }
 
 /// The values of placeholders that differ from request to request, drawn with the seed of the run.

@@ -272,7 +272,7 @@ impl Assembly<'_> {
         let is_http1 = stack
             .last()
             .is_some_and(|target| target.http == Version::Http1);
-        if is_http1 && requests.iter().any(|request| request.grpc_status.is_some()) {
+        if is_http1 && requests.iter().any(|request| request.grpc.is_some()) {
             reading.findings.add(
                 Finding::new(self.load_at, "a gRPC call needs HTTP/2")
                     .help("write `http2: on` below `load`"),

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{
-    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, StreamRule, Until, Version,
-    WebSocketCall,
+    Capacity, Data, Expectation, Gate, Goal, GrpcCall, Load, Order, Settle, Step, StreamRule,
+    Until, Version, WebSocketCall,
 };
 use yaml_with_places::Source;
 
@@ -247,8 +247,8 @@ pub struct RequestTemplate {
     pub stream: Option<StreamRule>,
     /// The conversation that it opens. `None` for a request of HTTP.
     pub websocket: Option<WebSocketCall>,
-    /// The right status of a gRPC call. `None` if it is no such call.
-    pub grpc_status: Option<u32>,
+    /// The gRPC call that it is. `None` if it is no such call.
+    pub grpc: Option<GrpcCall>,
 }
 
 impl RequestTemplate {

@@ -1,16 +1,9 @@
-//! gRPC calls: methods from their descriptors, and messages from JSON.
+//! The descriptors of gRPC calls, from `.proto` files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use model::{Framing, StreamRule};
-use prost_reflect::prost::Message as _;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
-
-/// The largest number of digits of a deadline (gRPC over HTTP/2, "Timeout").
-const DEADLINE_MAX: u128 = 99_999_999;
 
 /// The `.proto` files of a call by the names under which they are imported.
 #[derive(Clone, Debug, Default)]
@@ -66,11 +59,11 @@ impl Sources {
         Ok((sources, names))
     }
 
-    /// Compiles the files with these names.
+    /// Compiles the files with these names to a set of descriptors.
     ///
     /// # Errors
     /// The first mistake of a file, with its line.
-    fn compile(self, names: &[String]) -> Result<DescriptorPool, String> {
+    fn compile(self, names: &[String]) -> Result<Vec<u8>, String> {
         let mut resolver = ChainFileResolver::new();
         resolver.add(self);
         resolver.add(GoogleFileResolver::new());
@@ -81,11 +74,11 @@ impl Sources {
                 .open_file(name)
                 .map_err(|error| format!("cannot compile `{name}`: {error}"))?;
         }
-        Ok(compiler.descriptor_pool())
+        Ok(compiler.encode_file_descriptor_set())
     }
 }
 
-/// Reads and compiles files. Imported files are found in `import_paths` and in the folders of `roots`.
+/// Reads files and compiles them to a set of descriptors. Imported files are found in `import_paths` and in the folders of `roots`.
 ///
 /// # Errors
 /// If a file cannot be read, and the first mistake of a file, with its line.
@@ -93,7 +86,7 @@ pub(crate) fn compiled(
     roots: &[PathBuf],
     import_paths: &[PathBuf],
     read: impl Fn(&Path) -> Result<String, String>,
-) -> Result<DescriptorPool, String> {
+) -> Result<Vec<u8>, String> {
     let mut folders = import_paths.to_vec();
     let parents = roots.iter().filter_map(|root| root.parent());
     folders.extend(parents.map(Path::to_owned));
@@ -114,68 +107,6 @@ fn imports(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Reads a set of descriptors.
-///
-/// # Errors
-/// If the bytes are no such set.
-pub(crate) fn pool_of_set(bytes: &[u8]) -> Result<DescriptorPool, String> {
-    DescriptorPool::decode(bytes).map_err(|error| {
-        format!("expected a set of descriptors (`protoc --include_imports --descriptor_set_out`): {error}")
-    })
-}
-
-/// Returns the method with this name: `package.Service/Method`.
-///
-/// # Errors
-/// If there is no such method. The message lists the methods that exist.
-pub(crate) fn method(pool: &DescriptorPool, name: &str) -> Result<MethodDescriptor, String> {
-    let wanted = name.trim_start_matches('/');
-    let all = || {
-        pool.services()
-            .flat_map(|service| service.methods().collect::<Vec<_>>())
-    };
-    all()
-        .find(|method| path(method).trim_start_matches('/') == wanted)
-        .ok_or_else(|| {
-            let known: Vec<String> = all()
-                .map(|method| format!("`{}`", path(&method).trim_start_matches('/')))
-                .collect();
-            let known = match known.is_empty() {
-                true => "the files have no service".to_owned(),
-                false => format!("the methods are {}", known.join(", ")),
-            };
-            format!(
-                "expected a method as `package.Service/Method`, found `{name}`. In fact {known}"
-            )
-        })
-}
-
-/// Returns the path of a method.
-fn path(method: &MethodDescriptor) -> String {
-    format!("/{}/{}", method.parent_service().full_name(), method.name())
-}
-
-/// Encodes a message that is written as JSON.
-///
-/// # Errors
-/// If the JSON does not fit the message: an unknown field, or a value of another type.
-pub(crate) fn encoded(message: &MessageDescriptor, json: &str) -> Result<Vec<u8>, String> {
-    let mut deserializer = serde_json::Deserializer::from_str(json);
-    let wrong =
-        |error: serde_json::Error| format!("expected a message `{}`: {error}", message.full_name());
-    let found = DynamicMessage::deserialize(message.clone(), &mut deserializer).map_err(wrong)?;
-    deserializer.end().map_err(wrong)?;
-    Ok(found.encode_to_vec())
-}
-
-/// Adds the prefix of gRPC to a message: no compression, and the length.
-pub(crate) fn framed(message: &[u8], body: &mut Vec<u8>) {
-    let length = u32::try_from(message.len()).expect("a message of a lab is shorter than 4 GiB");
-    body.push(0);
-    body.extend_from_slice(&length.to_be_bytes());
-    body.extend_from_slice(message);
-}
-
 /// The files that describe the methods of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct GrpcSchema<'a> {
@@ -187,70 +118,28 @@ pub struct GrpcSchema<'a> {
     pub descriptors: Option<&'a Path>,
 }
 
-/// A call, ready to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrpcCall {
-    /// The path of its request.
-    pub path: String,
-    /// The headers of its request.
-    pub headers: Vec<(String, String)>,
-    /// The messages with their prefixes.
-    pub body: Vec<u8>,
-    /// The rule of the answers, if the method has a stream of them.
-    pub stream: Option<StreamRule>,
-}
-
-impl GrpcCall {
-    /// Returns the call of a method. `body` contains the messages with their prefixes.
-    pub(crate) fn of(method: &MethodDescriptor, body: Vec<u8>) -> GrpcCall {
-        GrpcCall {
-            path: path(method),
-            headers: vec![
-                ("Content-Type".to_owned(), "application/grpc".to_owned()),
-                ("TE".to_owned(), "trailers".to_owned()),
-            ],
-            body,
-            stream: method
-                .is_server_streaming()
-                .then(|| StreamRule::of(Framing::Grpc)),
-        }
-    }
-}
-
-/// Returns the call of a method with a message in JSON. `read` returns the bytes of a file.
+/// Returns the set of descriptors of files. `read` returns the bytes of a file.
 ///
 /// # Errors
-/// If a file cannot be read, or the method or the message does not fit the files.
-pub fn grpc_call(
-    name: &str,
+/// If a file cannot be read, and the first mistake of a file, with its line.
+pub fn grpc_descriptors(
     schema: &GrpcSchema<'_>,
-    message: &str,
     read: &dyn Fn(&Path) -> Result<Vec<u8>, String>,
-) -> Result<GrpcCall, String> {
+) -> Result<Vec<u8>, String> {
     let text = |path: &Path| {
         String::from_utf8(read(path)?)
             .map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
     };
-    let pool = match schema.descriptors {
-        Some(path) => pool_of_set(&read(path)?)?,
-        None => compiled(schema.protos, schema.import_paths, text)?,
-    };
-    let method = method(&pool, name)?;
-    let mut body = Vec::new();
-    framed(&encoded(&method.input(), message)?, &mut body);
-    Ok(GrpcCall::of(&method, body))
-}
-
-/// Returns a time limit as the value of `grpc-timeout`.
-pub(crate) fn deadline(limit: Duration) -> String {
-    match limit.as_micros() {
-        us if us <= DEADLINE_MAX => format!("{us}u"),
-        us => format!("{}m", (us / 1000).min(DEADLINE_MAX)),
+    match schema.descriptors {
+        Some(path) => read(path),
+        None => compiled(schema.protos, schema.import_paths, text),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use grpc_schema::CallSchema;
+
     use super::*;
 
     const GREETER: &str = "syntax = \"proto3\";\npackage helloworld;\nimport \"common/name.proto\";\n\
@@ -262,7 +151,8 @@ mod tests {
     const NAME: &str =
         "syntax = \"proto3\";\npackage common;\nmessage Name { string first = 1; }\n";
 
-    fn pool() -> DescriptorPool {
+    #[test]
+    fn imported_files_are_found_and_compiled() {
         let read = |path: &Path| match path.to_str() {
             Some("api/greeter.proto") => Ok(GREETER.to_owned()),
             Some("shared/common/name.proto") => Ok(NAME.to_owned()),
@@ -272,45 +162,18 @@ mod tests {
         let (sources, names) =
             Sources::read(&["api/greeter.proto".into()], &folders, read).unwrap();
         assert_eq!(names, ["greeter.proto"]);
-        sources.compile(&names).unwrap()
+        let schema = CallSchema::read(&sources.compile(&names).unwrap()).unwrap();
+        let hello = schema.method("helloworld.Greeter/SayHello").unwrap();
+        let bytes = hello.encode(r#"{"name": {"first": "Ada"}, "times": 2}"#);
+        assert_eq!(bytes, Ok(b"\x0a\x05\x0a\x03Ada\x10\x02".to_vec()));
+        let watch = schema.method("/helloworld.Greeter/Watch").unwrap();
+        assert!(watch.answers_several() && !watch.takes_several());
     }
 
     #[test]
-    fn messages_are_written_as_json() {
-        let pool = pool();
-        let hello = method(&pool, "helloworld.Greeter/SayHello").unwrap();
-        assert_eq!(path(&hello), "/helloworld.Greeter/SayHello");
-        let bytes = encoded(&hello.input(), r#"{"name": {"first": "Ada"}, "times": 2}"#).unwrap();
-        assert_eq!(bytes, b"\x0a\x05\x0a\x03Ada\x10\x02");
-        let mut body = Vec::new();
-        framed(&bytes, &mut body);
-        assert_eq!(&body[..5], b"\0\0\0\0\x09");
-        let watch = method(&pool, "/helloworld.Greeter/Watch").unwrap();
-        assert!(watch.is_server_streaming() && !watch.is_client_streaming());
-        // A set of descriptors has the same methods.
-        let again = pool_of_set(&pool.encode_to_vec()).unwrap();
-        assert!(method(&again, "helloworld.Greeter/Watch").is_ok());
-    }
-
-    #[test]
-    fn what_does_not_fit_is_named() {
-        let pool = pool();
-        let error = method(&pool, "Greeter/SayHello").unwrap_err();
-        assert!(error.contains("`helloworld.Greeter/SayHello`"), "{error}");
-        let hello = method(&pool, "helloworld.Greeter/SayHello").unwrap();
-        let error = encoded(&hello.input(), r#"{"nam": 1}"#).unwrap_err();
-        assert!(error.contains("nam"), "{error}");
-        let error = encoded(&hello.input(), r#"{"times": "x"}"#).unwrap_err();
-        assert!(error.contains("helloworld.HelloRequest"), "{error}");
-        assert!(pool_of_set(b"syntax = 3").is_err());
+    fn a_file_with_a_mistake_is_named() {
         let read = |_: &Path| Ok("syntax = \"proto3\";\nmessage {".to_owned());
         let (sources, names) = Sources::read(&["a.proto".into()], &[], read).unwrap();
         assert!(sources.compile(&names).unwrap_err().contains("a.proto"));
-    }
-
-    #[test]
-    fn a_deadline_has_at_most_eight_digits() {
-        assert_eq!(deadline(Duration::from_secs(2)), "2000000u");
-        assert_eq!(deadline(Duration::from_secs(3600)), "3600000m");
     }
 }

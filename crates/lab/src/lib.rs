@@ -92,7 +92,7 @@ pub use experiment::{
     RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup,
     System, Variant, Volume, WorkloadChange,
 };
-pub use grpc::{GrpcCall, GrpcSchema, grpc_call};
+pub use grpc::{GrpcSchema, grpc_descriptors};
 pub use level::Level;
 pub use manual::manual;
 pub use reading::Files;

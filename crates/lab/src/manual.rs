@@ -38,6 +38,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("data", "`load.data`"),
     ("stream", "`load.stream`"),
     ("grpc", "`load.requests.*.grpc`"),
+    ("grpc-send", "`load.requests.*.grpc.sends`"),
     ("stream-ends", "`load.stream.ends`"),
     ("tls", "`load.tls`"),
     ("settle", "`settle`"),

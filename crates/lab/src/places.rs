@@ -33,6 +33,9 @@ pub(crate) enum Within {
     /// JSON made from YAML. Values are escaped. If a text is only one place and all its values are numbers,
     /// `true` or `false`, it becomes such a value.
     Json,
+    /// A message of gRPC as JSON made from YAML. Values are escaped and stay texts, because their fields decide
+    /// their types. Only `{{json:id}}` keeps the kind of its value.
+    Message,
     /// A text that becomes a text of JSON later, such as a query of GraphQL. Values of the load are escaped.
     Quoted,
 }
@@ -72,7 +75,7 @@ impl Places<'_> {
             index += 1;
             // If the text is only this place, its quotes are removed for a number. A quote after a backslash
             // is part of the text.
-            let is_alone = within == Within::Json
+            let is_alone = matches!(within, Within::Json | Within::Message)
                 && filled.ends_with('"')
                 && !filled.ends_with("\\\"")
                 && after.starts_with('"');
@@ -85,18 +88,22 @@ impl Places<'_> {
                 );
             }
             match self.value(word, at, reading) {
-                Some(Value::Known(value)) if is_alone && is_bare(&value) => {
+                Some(Value::Known(value))
+                    if is_alone && within == Within::Json && is_bare(&value) =>
+                {
                     filled.pop();
                     filled.push_str(&value);
                     after = &after[1..];
                 }
-                Some(Value::Known(value)) if within == Within::Json => {
+                Some(Value::Known(value)) if matches!(within, Within::Json | Within::Message) => {
                     let quoted = quote(&value);
                     // Escaped, without its own quotes, because it is within a JSON text.
                     filled.push_str(&quoted[1..quoted.len() - 1]);
                 }
                 Some(Value::Known(value)) => filled.push_str(&value),
-                Some(Value::Later { is_bare: true, .. }) if is_alone => {
+                Some(Value::Later { is_bare: true, .. })
+                    if is_alone && (within == Within::Json || word.starts_with("json:")) =>
+                {
                     filled.pop();
                     filled.push_str(&format!("{{{{{word}}}}}"));
                     after = &after[1..];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{BodyRule, Data, Expectation, StatusRule, Step};
+use model::{BodyRule, Data, Expectation, Framing, StatusRule, Step, StreamRule};
 use yaml_with_places::{At, Finding, Json, OneOrMany, Place};
 
 use crate::experiment::{Expect, RequestTemplate};
@@ -364,7 +364,11 @@ impl Sending<'_, '_> {
         let place = request.name.as_ref().map_or(at, |name| name.place);
         let finished = self.finish(request, body, at, reading);
         let finished = RequestTemplate { batch, ..finished };
-        Some((with_call(finished, call), place))
+        let finished = match call {
+            None => finished,
+            Some(call) => with_call(finished, call, request, reading),
+        };
+        Some((finished, place))
     }
 
     /// Fills in the defaults of the lab.
@@ -413,9 +417,9 @@ impl Sending<'_, '_> {
             batch: Vec::new(),
             weight: request.weight.unwrap_or(default::WEIGHT),
             expect: own.map(|file| expect(file, self.places, reading)),
-            stream: stream.map(|entry| streams::rule(entry, request.websocket.as_ref(), reading)),
+            stream: stream.map(|entry| streams::rule(entry, request, reading)),
             websocket: websockets::call(request, self.places, reading),
-            grpc_status: None,
+            grpc: None,
         }
     }
 
@@ -442,29 +446,46 @@ impl Sending<'_, '_> {
     }
 }
 
-/// Turns a request into a call. Headers of the call replace headers of the lab.
-fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTemplate {
-    let Some(grpc::Call { call, status }) = call else {
-        return request;
+/// Turns a request into a call. Its metadata replaces headers of the lab.
+fn with_call(
+    request: RequestTemplate,
+    found: grpc::Call,
+    file: &RequestFile,
+    reading: &mut Reading<'_>,
+) -> RequestTemplate {
+    let several = found.answers_several();
+    let stream = match (request.stream, several) {
+        (Some(_), Some(false)) => {
+            let finding = Finding::new(found.place, "`stream` is for a stream of answers");
+            let help = "the method has one answer. Remove `stream`";
+            reading.findings.add(finding.help(help));
+            None
+        }
+        (None, Some(true)) => Some(StreamRule::of(Framing::Grpc)),
+        (stream, _) => stream,
     };
+    if let (Some(own), Some(true)) = (&file.expect, several) {
+        streams::check_expect(own, found.place, found.place, reading);
+    }
+    let grpc::Call { call, metadata, .. } = found;
     let is_own = |name: &str| {
-        let mut own = call.headers.iter();
+        let mut own = metadata.iter();
         own.any(|(known, _)| known.eq_ignore_ascii_case(name))
     };
     let mut headers = request.headers;
-    headers.retain(|(name, _)| !is_own(name));
-    headers.extend(call.headers);
+    // Headers of the lab may also be for requests of HTTP.
+    headers.retain(|(name, _)| !is_own(name) && !grpc::is_of_call(name));
+    headers.extend(metadata);
     RequestTemplate {
         name: match request.name.as_str() {
-            default::PATH => call.path.trim_start_matches('/').to_owned(),
+            default::PATH => call.method.clone(),
             _ => request.name,
         },
         method: "POST".to_owned(),
-        path: call.path,
+        path: call.path(),
         headers,
-        body: call.body,
-        stream: call.stream,
-        grpc_status: Some(status),
+        stream,
+        grpc: Some(call),
         ..request
     }
 }

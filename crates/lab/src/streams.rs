@@ -8,20 +8,31 @@ use crate::fields::TextOr;
 use crate::reading::Reading;
 use crate::websockets;
 use crate::wire::{
-    EachFile, ExpectFile, FramingFile, StreamEndsFile, StreamEntry, StreamFile, WebSocketFile,
+    EachFile, ExpectFile, FramingFile, RequestFile, StreamEndsFile, StreamEntry, StreamFile,
+    WebSocketFile,
 };
 
-/// Returns the rule of a stream. `websocket` is the conversation of its request.
+/// Returns the rule of the stream of a request.
 pub(crate) fn rule(
     entry: &At<StreamEntry>,
-    websocket: Option<&At<WebSocketFile>>,
+    request: &RequestFile,
     reading: &mut Reading<'_>,
 ) -> StreamRule {
+    let websocket = request.websocket.as_ref();
+    let is_call = request.grpc.is_some();
     let (file, word) = match &entry.value {
         TextOr::Text(word) => (None, Some(*word)),
         TextOr::Mapping(file) => (Some(file), file.framing),
     };
-    let framing = framing(word, websocket.is_some(), entry.place, reading);
+    let framing = match word {
+        None if is_call => Framing::Grpc,
+        Some(_) if is_call => {
+            let finding = Finding::new(entry.place, "the events of `grpc` are its messages");
+            reading.findings.add(finding.help("remove `framing`"));
+            Framing::Grpc
+        }
+        word => framing(word, websocket.is_some(), entry.place, reading),
+    };
     let Some(file) = file else {
         return StreamRule::of(framing);
     };

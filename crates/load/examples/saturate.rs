@@ -57,6 +57,7 @@ fn job(
         body: Vec::new(),
         expect: Expectation::default(),
         websocket: None,
+        grpc: None,
         weight: 1,
     };
     let check = options.get("check").map_or("", String::as_str);

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use httparse::Header;
+use model::GrpcRule;
 
 use crate::answer::Answer;
-use crate::grpc::GrpcOutcome;
-use crate::job::{BodyRule, Expectation, StatusRule, StreamRule};
+use crate::job::{BodyRule, EventCheck, Expectation, StatusRule, StreamEnd, StreamRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::encodings::Encoding;
@@ -23,6 +23,7 @@ mod alike;
 mod coded;
 mod encoding;
 pub(crate) mod graphql;
+mod grpc;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use coded::{CodedReference, Coding};
 use encoding::encoding_of;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
+pub(crate) use grpc::{GrpcFindings, GrpcRules};
 use stream::{Arrival, Part, StreamFindings};
 
 use crate::websocket::Received;
@@ -71,8 +73,10 @@ pub(crate) fn examine(
             .for_each(|message| judge.message(&message.received())),
         None => judge.body(&answer.body),
     }
-    let trailers = lines_of(&answer.trailers);
-    judge.trailers(&Head::new(answer.status, &trailers));
+    if !answer.trailers.is_empty() {
+        let trailers = lines_of(&answer.trailers);
+        judge.trailers(&Head::new(answer.status, &trailers));
+    }
     judge.end();
     if let Some(refusal) = findings.refusal() {
         return Err(Mismatch::Refused(refusal));
@@ -124,8 +128,8 @@ pub(crate) struct Rules {
     pub(crate) captures: Arc<[Wanted]>,
     /// The rule of a response that is a stream.
     pub(crate) stream: Option<Arc<StreamRule>>,
-    /// The correct status of a gRPC call.
-    grpc_status: Option<u32>,
+    /// The rules of a gRPC call.
+    pub(crate) grpc: Option<Box<GrpcRules>>,
 }
 
 impl Rules {
@@ -154,7 +158,10 @@ impl Rules {
             reference_fault,
             captures: Arc::from([]),
             stream: expect.stream.clone().map(Arc::new),
-            grpc_status: expect.grpc_status,
+            grpc: expect
+                .grpc
+                .as_ref()
+                .map(|rule| Box::new(rules_of_call(rule, expect))),
         }
     }
 
@@ -191,6 +198,20 @@ impl Rules {
     }
 }
 
+/// Returns the rules of a call. Answers are decoded if a rule of the stream needs their content.
+fn rules_of_call(rule: &GrpcRule, expect: &Expectation) -> GrpcRules {
+    let mut rules = GrpcRules::new(rule);
+    let needs_content = |stream: &StreamRule| {
+        stream.each != EventCheck::Any
+            || stream.sent_at.is_some()
+            || matches!(stream.end, Some(StreamEnd::Data(_)))
+    };
+    if expect.stream.as_ref().is_some_and(needs_content) {
+        rules.decode();
+    }
+    rules
+}
+
 /// Findings about the response that is arriving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
@@ -222,8 +243,8 @@ pub(crate) struct Findings {
     pub(crate) captured: Vec<(usize, CapturedValue)>,
     /// The events of a response that is a stream.
     pub(crate) stream: StreamFindings,
-    /// The outcome of a gRPC call.
-    grpc: GrpcOutcome,
+    /// The answers to a gRPC call.
+    pub(crate) grpc: GrpcFindings,
 }
 
 /// Treatment of the body.
@@ -265,14 +286,14 @@ impl Findings {
         self.coding = Coding::Plain;
         self.judged_by = None;
         self.stream.start();
-        self.grpc = GrpcOutcome::default();
+        self.grpc.start();
         // The mode that uses the scan or the collected body resets it.
     }
 
     /// The reason to read no more of the response.
     #[inline]
     pub(crate) fn refusal(&self) -> Option<ParseError> {
-        (self.is_too_large || self.stream.is_too_large())
+        (self.is_too_large || self.stream.is_too_large() || self.grpc.is_too_large())
             .then_some(ParseError::TooLargeToCapture { limit: KEPT_MAX })
     }
 
@@ -289,7 +310,11 @@ impl Findings {
     fn capture(&mut self, rules: &Rules) -> Result<(), Mismatch> {
         self.captured.clear();
         for (wanted, header) in rules.captures.iter().zip(&self.capture_headers) {
-            let value = wanted.find(header.as_deref(), &self.whole)?;
+            let body = match rules.grpc {
+                None => self.whole.as_slice(),
+                Some(_) => self.grpc.json(),
+            };
+            let value = wanted.find(header.as_deref(), body)?;
             self.captured.push((wanted.slot(), value));
         }
         Ok(())
@@ -310,14 +335,10 @@ impl Findings {
             Mode::CompareCoded | Mode::CollectCoded | Mode::TooLongCoded
         );
         let wrong = is_coded.then(|| self.judge_coded(rules)).flatten();
-        if let Some(expected) = rules.grpc_status
-            && self.grpc.status != Some(expected)
+        if let Some(grpc) = &rules.grpc
+            && let Some(mismatch) = self.grpc.conclude(grpc, self.stream.is_ended())
         {
-            return Some(Mismatch::GrpcStatus {
-                expected,
-                found: self.grpc.status,
-                message: self.grpc.message.take(),
-            });
+            return Some(mismatch);
         }
         if self.mode == Mode::Stream {
             let rule = rules.stream.as_deref();
@@ -451,7 +472,9 @@ impl Sink for Judge<'_> {
         let findings = &mut *self.findings;
         findings.status = head.status;
         findings.encoding = encoding_of(head);
-        findings.wrong_status = !self.rules.status.accepts(head.status);
+        // A call has its own status, which stands for the status of HTTP.
+        let is_call = self.rules.grpc.is_some() && self.rules.status == StatusRule::Success;
+        findings.wrong_status = !is_call && !self.rules.status.accepts(head.status);
         // The mode stays `Skip`: this body is not judged.
         if findings.wrong_status {
             findings.location = location(head);
@@ -468,13 +491,12 @@ impl Sink for Judge<'_> {
             });
             findings.capture_headers = values.collect();
         }
+        if self.rules.grpc.is_some() && !findings.grpc.head(head) {
+            return;
+        }
         if !self.rules.judges_body_of(head.status) {
             findings.mode = Mode::Exempt;
             return;
-        }
-        if self.rules.grpc_status.is_some() {
-            // A response without messages has its outcome in the head.
-            findings.grpc.read(head);
         }
         if let Some(rule) = &self.rules.stream {
             findings.mode = Mode::Stream;
@@ -508,8 +530,8 @@ impl Sink for Judge<'_> {
     }
 
     fn trailers(&mut self, trailers: &Head<'_>) {
-        if self.rules.grpc_status.is_some() {
-            self.findings.grpc.read(trailers);
+        if self.rules.grpc.is_some() {
+            self.findings.grpc.trailers(trailers);
         }
     }
 
@@ -519,9 +541,43 @@ impl Sink for Judge<'_> {
     }
 
     fn body(&mut self, part: &[u8]) {
+        self.findings.body_bytes += part.len() as u64;
+        let rules = self.rules;
+        match &rules.grpc {
+            None => self.content(part),
+            Some(rules) => self.messages_of_call(rules, part),
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// Takes the next messages of a gRPC call.
+    fn messages_of_call(&mut self, rules: &GrpcRules, part: &[u8]) {
+        let mut rest = part;
+        while let Some(answered) = self.findings.grpc.next(rules, &mut rest) {
+            if self.findings.mode == Mode::Stream {
+                let Some(rule) = &self.rules.stream else {
+                    return;
+                };
+                let Findings { grpc, stream, .. } = &mut *self.findings;
+                let data = match answered.is_decoded {
+                    true => grpc.json(),
+                    false => &answered.plain,
+                };
+                stream.event_of_call(rule, data, &mut self.at);
+                continue;
+            }
+            // A body is compared without compression, so it is equal to the same body with it.
+            let mut framed = Vec::with_capacity(answered.plain.len() + grpc_schema::PREFIX_BYTES);
+            grpc_schema::frame(&answered.plain, false, &mut framed);
+            self.content(&framed);
+        }
+    }
+
+    /// Takes the next part of a body without framing.
+    fn content(&mut self, part: &[u8]) {
         let findings = &mut *self.findings;
-        findings.body_bytes += part.len() as u64;
-        if !self.rules.captures.is_empty() {
+        if !self.rules.captures.is_empty() && self.rules.grpc.is_none() {
             findings.is_too_large |= !keep(&mut findings.whole, part);
         }
         match findings.mode {

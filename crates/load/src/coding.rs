@@ -299,6 +299,11 @@ pub fn encoded(coding: &str, content: &[u8]) -> Result<Vec<u8>, CodingError> {
     Ok(body)
 }
 
+/// Returns the content in gzip.
+pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
+    Coding::Gzip.put_on(content)
+}
+
 impl Coding {
     fn put_on(self, content: &[u8]) -> Vec<u8> {
         let level = flate2::Compression::default();

@@ -181,6 +181,9 @@ pub enum RequestError {
     /// No conversation over WebSocket can begin, for the reason in the text.
     #[error("over WebSocket: {0}")]
     WebSocket(String),
+    /// No call of gRPC can be sent, for the reason in the text.
+    #[error("as a call of gRPC: {0}")]
+    Grpc(String),
     /// The weight is 0, so the request would never be sent.
     #[error("expected a weight of at least 1, found 0. Remove the request instead")]
     Weight,

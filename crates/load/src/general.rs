@@ -32,10 +32,13 @@ use crate::supply::Taken;
 
 mod endpoint;
 mod fault;
+mod feed;
+mod grpc;
 mod http1;
 mod http2;
 mod link;
 mod message;
+mod planned;
 mod progress;
 mod route;
 mod single;
@@ -73,9 +76,14 @@ pub(crate) fn messages(
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // The first slot represents all slots of a template.
         request.fill(0, &captured, &mut filled);
-        let message = Message::new(request.bytes(&filled), route.is_encrypted());
-        let message = message.map_err(|reason| (index, reason))?;
-        Ok((!request.is_template()).then_some(message))
+        let wrong = |reason| (index, reason);
+        let message = Message::new(request.bytes(&filled), route.is_encrypted()).map_err(wrong)?;
+        if request.is_template() {
+            // Values of responses, which messages of gRPC may need, do not exist yet.
+            return Ok(None);
+        }
+        let message = message.with_call(request.calling.as_deref());
+        message.map(Some).map_err(wrong)
     };
     rotation
         .requests

@@ -1,90 +1,212 @@
-//! The outcome of a gRPC call: status and message in trailers.
+//! Calls of gRPC as they are rendered and encoded.
+//!
+//! A call is rendered like a request: its head, and the JSON of its messages instead of a body. Templates
+//! therefore serve both, and a kept failure shows the messages as JSON. The bytes of the messages are made
+//! from the filled-in JSON. `check/grpc.rs` reads the answers.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::parser::Head;
+use bytes::Bytes;
+use grpc_schema::{CallSchema, Method, frame};
+use model::{Capture, CaptureFrom, GrpcCall, PlannedMessage};
 
-/// The names of the statuses, by number (gRPC, "Status codes and their use in gRPC").
-const NAMES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
+use crate::answer::Answer;
+use crate::check::{GrpcRules, KEPT_MAX};
+use crate::coding;
+use crate::error::RequestError;
+use crate::job::{Protocol, Request, Version};
+
+/// The character between two messages of a rendered call (record separator).
+const SEPARATOR: u8 = 0x1e;
+
+/// Headers that a call writes itself.
+const OWN_HEADERS: [&str; 6] = [
+    "content-type",
+    "content-length",
+    "te",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
 ];
 
-/// The received outcome of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GrpcOutcome {
-    /// `None` until a status arrived.
-    pub(crate) status: Option<u32>,
-    pub(crate) message: Option<Box<str>>,
+/// A call, ready to be sent with any values.
+#[derive(Clone, Debug)]
+pub(crate) struct Calling {
+    pub(crate) call: GrpcCall,
+    pub(crate) method: Method,
 }
 
-impl GrpcOutcome {
-    /// Reads the outcome from trailers, or from the head of a response without a body.
-    pub(crate) fn read(&mut self, lines: &Head<'_>) {
-        let text = |name: &str| std::str::from_utf8(lines.header(name)?).ok();
-        if let Some(status) = text("grpc-status").and_then(|status| status.parse().ok()) {
-            self.status = Some(status);
-            let message = text("grpc-message").filter(|message| !message.is_empty());
-            self.message = message.map(|message| decoded(message).into());
+impl Calling {
+    /// Prepares a call.
+    ///
+    /// # Errors
+    /// If the call cannot be sent.
+    pub(crate) fn new(
+        call: &GrpcCall,
+        request: &Request,
+        protocol: &Protocol,
+    ) -> Result<Calling, RequestError> {
+        let refuse = |reason: String| RequestError::Grpc(reason);
+        if protocol.version == Version::Http1 {
+            return Err(refuse("expected HTTP/2, found HTTP/1.1".to_owned()));
         }
-    }
-}
-
-/// Returns a status with its name: `14 (UNAVAILABLE)`.
-pub(crate) fn named(status: u32) -> String {
-    let index = usize::try_from(status).unwrap_or(usize::MAX);
-    match NAMES.get(index) {
-        Some(name) => format!("{status} ({name})"),
-        None => status.to_string(),
-    }
-}
-
-/// Decodes the percent encoding of a message.
-fn decoded(message: &str) -> String {
-    let decoded: Cow<'_, str> = percent_encoding::percent_decode_str(message).decode_utf8_lossy();
-    decoded.into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use httparse::Header;
-
-    use super::*;
-
-    #[test]
-    fn an_outcome_is_read_from_trailers() {
-        let lines = |status: &'static str, message: &'static str| {
-            let both = [("grpc-status", status), ("grpc-message", message)];
-            let both = both.map(|(name, value)| Header {
-                name,
-                value: value.as_bytes(),
-            });
-            let mut outcome = GrpcOutcome::default();
-            outcome.read(&Head::new(200, &both));
-            outcome
+        if request.method != "POST" || !request.body.is_empty() {
+            return Err(refuse("expected the method POST and no body".to_owned()));
+        }
+        let mut names = request.headers.iter().map(|(name, _)| name);
+        let is_own = |name: &&String| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+        if let Some(name) = names.find(is_own) {
+            let words = format!("the generator itself writes `{name}`. Remove the metadata");
+            return Err(refuse(words));
+        }
+        let Some(set) = call.set() else {
+            let words = "the descriptors of the method are unknown: the server was not asked";
+            return Err(refuse(words.to_owned()));
         };
-        let found = lines("5", "caf%C3%A9 %25");
-        assert_eq!(
-            (found.status, found.message.as_deref()),
-            (Some(5), Some("café %"))
-        );
-        assert_eq!(lines("x", "").status, None);
-        assert_eq!(named(14), "14 (UNAVAILABLE)");
-        assert_eq!(named(17), "17");
+        let method = CallSchema::read(set).and_then(|schema| schema.method(&call.method));
+        let method = method.map_err(refuse)?;
+        let endless = |message: &PlannedMessage| message.every.is_some() && message.count.is_none();
+        if call.hold.is_none() && call.messages.iter().any(endless) {
+            let words = "a repeated message needs a count, or a hold as its end";
+            return Err(refuse(words.to_owned()));
+        }
+        let is_one = call.messages.len() == 1 && call.messages[0].every.is_none();
+        if !method.takes_several() && !is_one {
+            return Err(refuse(format!(
+                "`{}` takes one message, found {}",
+                call.method,
+                call.messages.len()
+            )));
+        }
+        let call = call.clone();
+        Ok(Calling { call, method })
     }
+
+    /// Returns the headers of the call.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![
+            ("Content-Type", "application/grpc".to_owned()),
+            ("TE", "trailers".to_owned()),
+        ];
+        if let Some(limit) = self.call.deadline {
+            headers.push(("grpc-timeout", grpc_schema::deadline(limit)));
+        }
+        if self.call.is_compressed {
+            headers.push(("grpc-encoding", "gzip".to_owned()));
+            headers.push(("grpc-accept-encoding", "gzip".to_owned()));
+        }
+        headers
+    }
+
+    /// Returns the JSON of the messages, as the body of a template.
+    pub(crate) fn rendered(&self) -> Vec<u8> {
+        let messages = self.call.messages.iter();
+        let parts: Vec<&[u8]> = messages.map(|message| message.text().as_bytes()).collect();
+        parts.join(&SEPARATOR)
+    }
+
+    /// Returns the messages with their prefixes, from their filled-in JSON.
+    ///
+    /// # Errors
+    /// The first field that does not fit its message.
+    pub(crate) fn frames(&self, filled: &[u8]) -> Result<Vec<Bytes>, String> {
+        if self.call.messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let parts: Vec<&[u8]> = filled.split(|byte| *byte == SEPARATOR).collect();
+        if parts.len() != self.call.messages.len() {
+            return Err("a value in a message contains the character U+001E".to_owned());
+        }
+        let is_alone = parts.len() == 1;
+        let framed = parts.iter().enumerate().map(|(index, part)| {
+            let text = std::str::from_utf8(part)
+                .map_err(|_| "a message contains bytes that are not UTF-8".to_owned())?;
+            let message = self.method.encode(text).map_err(|unfit| match is_alone {
+                true => format!("the message does not fit: {unfit}"),
+                false => format!("message {} does not fit: {unfit}", index + 1),
+            })?;
+            Ok(self.framed(&message))
+        });
+        framed.collect()
+    }
+
+    fn framed(&self, message: &[u8]) -> Bytes {
+        let mut framed = Vec::with_capacity(grpc_schema::PREFIX_BYTES + message.len());
+        match self.call.is_compressed {
+            true => frame(&coding::gzip(message), true, &mut framed),
+            false => frame(message, false, &mut framed),
+        }
+        Bytes::from(framed)
+    }
+}
+
+/// Removes the compression from the messages of an answer, so that it can be compared with other answers. A
+/// message that cannot be decompressed stays as it is, and a check finds it.
+pub(crate) fn decompress(answer: &mut Answer) {
+    let Some(coding) = answer.header("grpc-encoding").map(str::to_owned) else {
+        return;
+    };
+    let mut plain = Vec::new();
+    let mut rest = answer.body.as_slice();
+    while let Some((flag, message, after)) = first_message(rest) {
+        rest = after;
+        let content = match flag {
+            1 => coding::decoded(&coding, message, KEPT_MAX),
+            _ => Ok(message.to_vec()),
+        };
+        let Ok(content) = content else {
+            return;
+        };
+        if plain.len() + content.len() > KEPT_MAX {
+            return;
+        }
+        frame(&content, false, &mut plain);
+    }
+    if rest.is_empty() {
+        answer.body = plain;
+    }
+}
+
+/// Returns the first message of a body with its flag, and the bytes after it.
+pub(crate) fn first_message(body: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (prefix, rest) = body.split_at_checked(grpc_schema::PREFIX_BYTES)?;
+    let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
+    let (message, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    Some((prefix[0], message, after))
+}
+
+/// Returns a capture with the names of JSON. Answers are then decoded.
+///
+/// # Errors
+/// If no answer has such a field.
+pub(crate) fn capture(capture: &Capture, rules: &mut GrpcRules) -> Result<Capture, RequestError> {
+    let from = match (&capture.from, rules.method()) {
+        (CaptureFrom::Json(pointer), Some(method)) => {
+            let name = &capture.name;
+            let wrong = |reason: String| RequestError::Grpc(format!("capture `{name}`: {reason}"));
+            CaptureFrom::Json(method.pointer(pointer).map_err(wrong)?)
+        }
+        (other, _) => other.clone(),
+    };
+    if !matches!(from, CaptureFrom::Header(_)) {
+        rules.decode();
+    }
+    Ok(Capture {
+        from,
+        ..capture.clone()
+    })
+}
+
+/// Returns the call of a request. `None` for another request.
+///
+/// # Errors
+/// If the call cannot be sent.
+pub(crate) fn prepared(
+    request: &Request,
+    protocol: &Protocol,
+) -> Result<Option<Arc<Calling>>, RequestError> {
+    let Some(call) = &request.grpc else {
+        return Ok(None);
+    };
+    Calling::new(call, request, protocol).map(|calling| Some(Arc::new(calling)))
 }

@@ -8,8 +8,9 @@ use model::{Shard, Step};
 
 use crate::slices::Slice;
 pub use model::{
-    BodyRule, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing, Protocol, Range,
-    RowOrder, StatusRule, StreamEnd, StreamRule, Trust, Version, WebSocketCall,
+    BodyRule, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing, GrpcCall,
+    GrpcDescriptors, GrpcRule, Protocol, Range, RowOrder, StatusRule, StreamEnd, StreamRule, Trust,
+    Version, WebSocketCall,
 };
 
 /// One load on one target, from the first send to the last response.
@@ -153,6 +154,9 @@ pub struct Request {
     pub expect: Expectation,
     /// The conversation that the request opens. `None` for a request of HTTP.
     pub websocket: Option<WebSocketCall>,
+    /// The call of gRPC that the request is. `None` for another request. Its method, path and headers are
+    /// those of the call, and the body is empty.
+    pub grpc: Option<GrpcCall>,
     /// Number of times in one cycle of the rotation. At least 1.
     pub weight: u32,
 }
@@ -168,6 +172,7 @@ impl Request {
             body: Vec::new(),
             expect: Expectation::default(),
             websocket: None,
+            grpc: None,
             weight: 1,
         }
     }

@@ -177,7 +177,9 @@ impl Lane {
         self.recorder.bytes_in_bodies += slot.findings.body_bytes;
         self.recorder.encodings.count(&slot.findings.encoding);
         let is_right = mismatch.is_none();
-        if let Some(events) = &mut self.recorder.events {
+        // Other requests of the load may have one answer, which is no stream.
+        let is_stream = request.rules.stream.is_some();
+        if let Some(events) = self.recorder.events.as_mut().filter(|_| is_stream) {
             let stream = &slot.findings.stream;
             events.ended(stream.count(), stream.first_ns(), times.due_ns);
         }

@@ -46,6 +46,7 @@ mod prepared;
 mod priority;
 mod raw_place;
 mod recorder;
+mod reflection;
 mod rendered;
 mod run;
 mod sample;
@@ -67,8 +68,8 @@ pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
-    Job, Protocol, Range, Request, RowOrder, StatusRule, StreamEnd, StreamRule, Target, Trust,
-    Version, WebSocketCall,
+    GrpcCall, GrpcDescriptors, GrpcRule, Job, Protocol, Range, Request, RowOrder, StatusRule,
+    StreamEnd, StreamRule, Target, Trust, Version, WebSocketCall,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
@@ -80,6 +81,7 @@ pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
+pub use reflection::resolve;
 pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use slices::Slice;

@@ -4,7 +4,6 @@ use model::CaptureFrom;
 
 use crate::check::graphql::GraphqlFault;
 use crate::coding::CodingError;
-use crate::grpc;
 use crate::job::StatusRule;
 use crate::measurement::FailureKind;
 use crate::parser::ParseError;
@@ -96,8 +95,8 @@ pub enum Mismatch {
     /// The status of a gRPC call is wrong.
     #[error(
         "expected grpc-status {}, found {}{}",
-        grpc::named(*expected),
-        found.map_or_else(|| "none".to_owned(), grpc::named),
+        grpc_schema::named(*expected),
+        found.map_or_else(|| "none".to_owned(), grpc_schema::named),
         message.as_deref().map_or_else(String::new, |text| format!(": {text}"))
     )]
     GrpcStatus {
@@ -107,6 +106,16 @@ pub enum Mismatch {
         found: Option<u32>,
         /// The message of the server.
         message: Option<Box<str>>,
+    },
+    /// A message of a gRPC call is wrong.
+    #[error("expected {expected} in message {position}, found {found}")]
+    Message {
+        /// The position of the message, from 1.
+        position: u64,
+        /// The expected content, as text.
+        expected: String,
+        /// The received content, as text.
+        found: String,
     },
     /// A larger part of the body is needed than the limit allows.
     #[error(transparent)]
@@ -137,6 +146,7 @@ impl Mismatch {
             Mismatch::Graphql(_) => FailureKind::Graphql,
             Mismatch::Body { .. }
             | Mismatch::Member { .. }
+            | Mismatch::Message { .. }
             | Mismatch::Coding(_)
             | Mismatch::EncodedTooLarge { .. } => FailureKind::Body,
             Mismatch::Decoded { mismatch, .. } => mismatch.kind(),

@@ -303,7 +303,8 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
             captures_known,
             request: index,
         });
-        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref());
+        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
+            .and_then(|made| made.verify_rows().map(|()| made));
         rendered.push(made.map_err(wrong)?);
         // Captures of this step are available to later steps, and not to the step itself.
         captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();

@@ -7,6 +7,7 @@ use model::{Framing, WebSocketCall};
 
 use crate::check::Rules;
 use crate::error::RequestError;
+use crate::grpc::{self, Calling};
 use crate::job::{Request, Target};
 use crate::raw_place::RawPlace;
 use crate::scenario::{Capture, CapturedValue, Wanted};
@@ -27,6 +28,8 @@ pub(crate) struct Rendered {
     pub(crate) rules: Rules,
     /// The conversation after the upgrade. The texts of its messages are the body.
     pub(crate) conversation: Option<Arc<WebSocketCall>>,
+    /// The call of gRPC. The JSON of its messages is the body.
+    pub(crate) calling: Option<Arc<Calling>>,
 }
 
 impl Rendered {
@@ -54,12 +57,17 @@ impl Rendered {
         // A method that usually has a body declares a missing body (RFC 9110, section 8.6).
         let expects_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         let mut length = None;
-        if (!request.body.is_empty() || expects_body) && !has("content-length") {
+        let calling = grpc::prepared(request, &target.protocol)?;
+        let is_sized = calling.is_none() && !has("content-length");
+        if (!request.body.is_empty() || expects_body) && is_sized {
             let digits = request.body.len().to_string();
             line(&mut head, "Content-Length", &digits);
             // A template writes the length of each filled-in body here.
             let end = head.len() - "\r\n".len();
             length = Some(end - digits.len()..end);
+        }
+        for (name, value) in calling.iter().flat_map(|calling| calling.headers()) {
+            line(&mut head, name, &value);
         }
         if let Some(call) = &request.websocket {
             websocket::verify(call, request, &target.protocol)?;
@@ -70,7 +78,8 @@ impl Rendered {
             line(&mut head, "Connection", "close");
         }
         head.push_str("\r\n");
-        let messages = request.websocket.as_ref().map(websocket::rendered);
+        let calls = calling.as_ref().map(|calling| calling.rendered());
+        let messages = calls.or_else(|| request.websocket.as_ref().map(websocket::rendered));
         let body = messages.as_deref().unwrap_or(&request.body);
         let template = template(&start, &head, length, body, places)?;
         if template.as_ref().is_some_and(Template::has_places_in_body) && has("content-length") {
@@ -87,6 +96,7 @@ impl Rendered {
                 Some(_) => Rules::new(&websocket::expectation(&request.expect)),
             },
             conversation: request.websocket.clone().map(Arc::new),
+            calling,
         })
     }
 
@@ -101,11 +111,39 @@ impl Rendered {
             let reason = "no value can be captured from messages";
             return Err(RequestError::WebSocket(reason.to_owned()));
         }
-        let wanted = captures
-            .iter()
-            .map(|capture| Wanted::new(capture, names, raw));
+        let wanted = captures.iter().map(|capture| match &mut self.rules.grpc {
+            None => Wanted::new(capture, names, raw),
+            Some(rules) => Wanted::new(&grpc::capture(capture, rules)?, names, raw),
+        });
         self.rules.captures = wanted.collect::<Result<Arc<[_]>, _>>()?;
         Ok(self)
+    }
+
+    /// Encodes the messages of a call for every row of the data, so that a wrong row is found before the load.
+    pub(crate) fn verify_rows(&self) -> Result<(), RequestError> {
+        let Some(calling) = &self.calling else {
+            return Ok(());
+        };
+        let Some(template) = &self.template else {
+            let body = self.bytes.len() - calling.rendered().len();
+            let encoded = calling.frames(&self.bytes[body..]);
+            return encoded.map(drop).map_err(RequestError::Grpc);
+        };
+        let mut body = Vec::new();
+        for row in 0..template.rows().max(1) {
+            // Values of responses do not exist yet.
+            if !template.fill_body_of_row(row, &mut body) {
+                return Ok(());
+            }
+            calling.frames(&body).map_err(|reason| {
+                let place = match template.rows() {
+                    0 => String::new(),
+                    _ => format!("row {} of the data: ", row + 1),
+                };
+                RequestError::Grpc(format!("{place}{reason}"))
+            })?;
+        }
+        Ok(())
     }
 
     /// Prepares slot `index`. `buffer` contains the bytes of a template until the next slot.
@@ -315,6 +353,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             expect: Expectation::default(),
             websocket: None,
+            grpc: None,
             weight: 1,
         }
     }

@@ -205,6 +205,30 @@ impl Template {
         !matches!(self.body[..], [] | [Piece::Text(_)])
     }
 
+    /// Number of rows of the data.
+    pub(crate) fn rows(&self) -> usize {
+        self.values.rows.len()
+    }
+
+    /// Writes the body with a row of the data. False if it needs values that a response gives.
+    pub(crate) fn fill_body_of_row(&self, row: usize, buffer: &mut Vec<u8>) -> bool {
+        let needs_responses = |piece: &Piece| matches!(piece, Piece::Captured { .. });
+        if self.body.iter().any(needs_responses) {
+            return false;
+        }
+        let slot = Slot {
+            index: row as u64,
+            captured: &[],
+            values: &self.values,
+            row: self.values.rows.get(row).map_or(&[], Vec::as_slice),
+        };
+        buffer.clear();
+        for piece in &self.body {
+            slot.write(piece, 0, buffer);
+        }
+        true
+    }
+
     /// Writes the request of slot `index` and replaces the content of the buffer.
     // Out of line, so that requests without places do not carry its code.
     #[inline(never)]

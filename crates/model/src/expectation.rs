@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::StreamRule;
+use crate::{GrpcRule, StreamRule};
 
 /// Rules that `weigh` checks on every response. The first rule that fails, in the order of the fields, names
 /// the mismatch.
@@ -25,8 +25,8 @@ pub struct Expectation {
     pub body_of: Option<u16>,
     /// The rule of a response that is a stream of events. Rules for the body as a whole then have no effect.
     pub stream: Option<StreamRule>,
-    /// The correct status of a gRPC call, 0 to 16. `None` if the request is no gRPC call.
-    pub grpc_status: Option<u32>,
+    /// The rule of a gRPC call. `None` if the request is no gRPC call.
+    pub grpc: Option<GrpcRule>,
 }
 
 /// A body with a `Content-Encoding`.

@@ -26,6 +26,7 @@ mod expectation;
 mod factorial;
 mod gate;
 mod generator;
+mod grpc;
 mod invalid;
 mod load;
 mod metric;
@@ -48,6 +49,7 @@ pub use expectation::{BodyRule, EncodedBody, Expectation, StatusPart, StatusRule
 pub use factorial::{Alias, FactorSet, FactorialDesign};
 pub use gate::{Gate, GateError, Relation, Subject, gate_grammar};
 pub use generator::{GeneratorCost, Pause};
+pub use grpc::{GrpcAnswers, GrpcCall, GrpcDescriptors, GrpcRule};
 pub use invalid::InvalidKind;
 pub use load::{Arrival, Load, Phase, Settle, Stop};
 pub use metric::{Direction, Metric, Unit};

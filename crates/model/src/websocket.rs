@@ -81,6 +81,17 @@ pub enum ReplyRule {
     Id(String),
 }
 
+impl PlannedMessage {
+    /// The text of the message. Empty for a binary message.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match &self.content {
+            MessageContent::Text(text) => text,
+            MessageContent::Binary(_) => "",
+        }
+    }
+}
+
 impl WebSocketCall {
     /// The subprotocol that the server must select.
     #[must_use]

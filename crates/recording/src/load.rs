@@ -166,6 +166,11 @@ pub struct RequestText {
     /// The pause of an iteration before this step, in microseconds. 0 outside of a scenario.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub pause_us: u64,
+    /// SHA-256 of the descriptors of a gRPC call, in hexadecimal. With the messages in `body` they give the
+    /// bytes of the call. Absent for another request, and for descriptors that the server gave before the
+    /// load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptors_sha256: Option<String>,
 }
 
 fn one() -> u32 {
@@ -183,6 +188,7 @@ impl RequestText {
         self.method == other.method
             && self.path == other.path
             && self.headers == other.headers
+            && self.descriptors_sha256 == other.descriptors_sha256
             && self.body_sha256 == other.body_sha256
             && self.weight == other.weight
     }

@@ -410,6 +410,7 @@ fn load(is_open: bool) -> LoadText {
             body_bytes: body.len() as u64,
             body: Some(body.to_owned()),
             pause_us: 0,
+            descriptors_sha256: None,
             weight: 1,
             operations: 1,
         }],
@@ -461,6 +462,7 @@ fn variant(name: &str) -> VariantRecord {
                 encoding: None,
                 coding_if_asked: None,
                 not_compared: None,
+                descriptors_sha256: None,
                 body_sha256: "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
                     .into(),
             }],

@@ -163,6 +163,10 @@ pub struct ProofAnswer {
     /// requires this comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
+    /// SHA-256 of the descriptors that the system gave for a gRPC call, in hexadecimal. Absent if the lab has
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptors_sha256: Option<String>,
 }
 
 /// The encoding of a body.

@@ -2,9 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use load::Request;
-use model::Expectation;
+use model::{
+    Expectation, Framing, GrpcCall, GrpcDescriptors, MessageContent, PlannedMessage, StreamRule,
+};
+
+use crate::yaml_text::quoted;
 
 /// Flags for calls of gRPC.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -12,27 +18,21 @@ pub(crate) struct GrpcArgs {
     /// Call this method of gRPC, `package.Service/Method`, over HTTP/2.
     ///
     /// The status in the trailers decides whether a call passed. A method with a stream of answers has events,
-    /// as with --stream.
-    #[arg(long, value_name = "METHOD", requires = "schema", conflicts_with_all = ["targets", "scenario", "method", "data", "data_file", "stream"])]
+    /// as with --stream. Without --proto and --descriptors, the server sends the descriptors by
+    /// reflection before the load.
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["method", "data", "stream", "messages", "subscribe"])]
     grpc: Option<String>,
     /// The .proto file of the method. Imports are found next to it and below --import-path.
     #[arg(
         long,
         value_name = "FILE",
         requires = "grpc",
-        group = "schema",
+        conflicts_with = "descriptors",
         hide_short_help = true
     )]
     proto: Vec<PathBuf>,
     /// A file with a set of descriptors instead of --proto.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "grpc",
-        group = "schema",
-        conflicts_with = "proto",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FILE", requires = "grpc", hide_short_help = true)]
     descriptors: Option<PathBuf>,
     /// A folder of imported .proto files.
     #[arg(
@@ -42,9 +42,36 @@ pub(crate) struct GrpcArgs {
         hide_short_help = true
     )]
     import_path: Vec<PathBuf>,
-    /// The message of the call in JSON [default: an empty message].
+    /// The message of the call in JSON [default: an empty message]. Repeat the flag for a method that takes a
+    /// stream of messages.
+    #[arg(
+        long = "grpc-message",
+        value_name = "JSON",
+        requires = "grpc",
+        hide_short_help = true
+    )]
+    grpc_messages: Vec<String>,
+    /// Send each message again after this time.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "grpc", requires = "grpc_count", hide_short_help = true)]
+    grpc_every: Option<Duration>,
+    /// The number of sends of each message with --grpc-every.
+    #[arg(long, value_name = "N", requires = "grpc_every", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
+    grpc_count: Option<u64>,
+    /// Each answer is the reply to the oldest message without a reply.
+    ///
+    /// The report then contains round trips from the planned time of each message to its reply. A call without
+    /// a reply to each message did not pass.
+    #[arg(long, requires = "grpc", hide_short_help = true)]
+    grpc_replies: bool,
+    /// Compress the messages with gzip, and let the server compress its answers.
+    #[arg(long, requires = "grpc", hide_short_help = true)]
+    grpc_gzip: bool,
+    /// The time limit that the server receives. After it the call has the status 4.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "grpc", hide_short_help = true)]
+    grpc_deadline: Option<Duration>,
+    /// Fields that each answer must have, in JSON. Other fields may have any value.
     #[arg(long, value_name = "JSON", requires = "grpc", hide_short_help = true)]
-    grpc_message: Option<String>,
+    grpc_answer: Option<String>,
     /// The expected status of the call, 0 to 16.
     #[arg(long, value_name = "STATUS", requires = "grpc", hide_short_help = true, value_parser = clap::value_parser!(u32).range(0..=16))]
     grpc_status: Option<u32>,
@@ -60,32 +87,128 @@ impl GrpcArgs {
     ///
     /// # Errors
     /// If a file cannot be read, or the method or the message does not fit the files.
-    pub(crate) fn request(&self) -> Result<Option<Request>, String> {
+    pub(crate) fn call(&self) -> Result<Option<GrpcCall>, String> {
         let Some(method) = &self.grpc else {
             return Ok(None);
         };
-        let read = |path: &Path| {
-            fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+        let descriptors = match (&self.descriptors, self.proto.is_empty()) {
+            (None, true) => GrpcDescriptors::Reflection,
+            _ => {
+                let read = |path: &Path| {
+                    fs::read(path)
+                        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+                };
+                let schema = lab::GrpcSchema {
+                    protos: &self.proto,
+                    import_paths: &self.import_path,
+                    descriptors: self.descriptors.as_deref(),
+                };
+                GrpcDescriptors::Set(Arc::from(lab::grpc_descriptors(&schema, &read)?))
+            }
         };
-        let schema = lab::GrpcSchema {
-            protos: &self.proto,
-            import_paths: &self.import_path,
-            descriptors: self.descriptors.as_deref(),
+        let planned = |json: &str| PlannedMessage {
+            content: MessageContent::Text(json.to_owned()),
+            after: Duration::ZERO,
+            every: self.grpc_every,
+            count: self.grpc_count,
         };
-        let message = self.grpc_message.as_deref().unwrap_or("{}");
-        let call = lab::grpc_call(method, &schema, message, &read)?;
+        let messages = match self.grpc_messages.is_empty() {
+            true => vec![planned("{}")],
+            false => self.grpc_messages.iter().map(|it| planned(it)).collect(),
+        };
+        Ok(Some(GrpcCall {
+            method: method.trim_start_matches('/').to_owned(),
+            descriptors,
+            messages,
+            has_replies: self.grpc_replies,
+            hold: None,
+            deadline: self.grpc_deadline,
+            is_compressed: self.grpc_gzip,
+            status: self.grpc_status.unwrap_or(0),
+            answer: self.grpc_answer.clone(),
+        }))
+    }
+
+    /// Returns the request of the call. `None` if the request is no call.
+    ///
+    /// # Errors
+    /// As [`GrpcArgs::call`].
+    pub(crate) fn request(&self) -> Result<Option<Request>, String> {
+        let Some(call) = self.call()? else {
+            return Ok(None);
+        };
         Ok(Some(Request {
             method: "POST".to_owned(),
-            path: call.path,
-            headers: call.headers,
-            body: call.body,
+            path: call.path(),
+            headers: Vec::new(),
+            body: Vec::new(),
             expect: Expectation {
-                grpc_status: Some(self.grpc_status.unwrap_or(0)),
-                stream: call.stream,
+                grpc: Some(call.rule()),
+                stream: answers_several(&call)?.then(|| StreamRule::of(Framing::Grpc)),
                 ..Expectation::default()
             },
             weight: 1,
             websocket: None,
+            grpc: Some(call),
         }))
     }
+}
+
+/// True if the descriptors give the method a stream of answers.
+///
+/// # Errors
+/// If the descriptors have no such method.
+pub(crate) fn answers_several(call: &GrpcCall) -> Result<bool, String> {
+    let Some(set) = call.set() else {
+        return Ok(false);
+    };
+    let method = grpc_schema::CallSchema::read(set)?.method(&call.method)?;
+    Ok(method.answers_several())
+}
+
+/// Returns a call of flags as the value of `grpc` in a lab. `file` has its descriptors.
+pub(crate) fn as_yaml(call: &GrpcCall, file: &str) -> String {
+    let span = |time: Duration| format!("{}ns", time.as_nanos());
+    let mut keys = vec![format!("method: {}", quoted(&call.method))];
+    keys.push(match call.descriptors {
+        GrpcDescriptors::Set(_) => format!("descriptors: {}", quoted(file)),
+        GrpcDescriptors::Reflection => "reflection: on".to_owned(),
+    });
+    let is_timed = call.messages.iter().any(|message| message.every.is_some());
+    let messages: Vec<String> = call
+        .messages
+        .iter()
+        .map(|message| match (message.every, message.count) {
+            (Some(every), Some(count)) => format!(
+                "{{message: {}, every: {}, count: {count}}}",
+                message.text(),
+                span(every)
+            ),
+            _ => message.text().to_owned(),
+        })
+        .collect();
+    keys.push(match (is_timed, messages.as_slice()) {
+        (true, _) => format!("sends: [{}]", messages.join(", ")),
+        (false, [one]) => format!("message: {one}"),
+        (false, _) => format!("messages: [{}]", messages.join(", ")),
+    });
+    if call.has_replies {
+        keys.push("replies: order".to_owned());
+    }
+    if call.is_compressed {
+        keys.push("compression: gzip".to_owned());
+    }
+    keys.extend(
+        call.deadline
+            .map(|limit| format!("deadline: {}", span(limit))),
+    );
+    keys.extend(
+        call.answer
+            .as_ref()
+            .map(|answer| format!("answer: {answer}")),
+    );
+    if call.status != 0 {
+        keys.push(format!("status: {}", call.status));
+    }
+    format!("{{{}}}", keys.join(", "))
 }

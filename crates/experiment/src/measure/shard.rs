@@ -171,6 +171,12 @@ impl Experiment<'_> {
                 continue;
             }
             let variant = self.candidates.get(id).variant;
+            let mut calls = variant.requests.iter().filter_map(|it| it.grpc.as_ref());
+            if calls.any(|call| call.set().is_none()) {
+                let reason = "`reflection: on` is for a load from one generator. Give `proto` or \
+                              `descriptors` in the lab";
+                return Err(Invalid::new(InvalidKind::LoadFailed, reason));
+            }
             let proven = Proven::told(
                 self.session.lab,
                 variant,

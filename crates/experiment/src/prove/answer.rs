@@ -38,7 +38,7 @@ pub(crate) fn check(
         };
         let mut own = Vec::new();
         if let Some(asked) = request {
-            let request = sending::request(asked, &variant.expect);
+            let request = sending::resolved(asked, &variant.expect, target, limit)?;
             for _ in 0..*times {
                 let answer = load::exchange(target, &request, limit)
                     .map_err(|failure| not_proven(&proof.name, format!("no answer: {failure}")))?;

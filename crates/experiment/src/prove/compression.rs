@@ -74,6 +74,7 @@ pub(super) fn if_asked(
             ..Expectation::default()
         },
         websocket: None,
+        grpc: None,
         weight: 1,
     };
     tracing::debug!(request = asked.name, "asking for a compressed answer");
@@ -92,7 +93,7 @@ fn says_what_it_accepts(request: &RequestTemplate) -> bool {
 /// True if another request changes no state: a GET, a HEAD, and a POST of GraphQL queries.
 fn may_be_repeated(request: &RequestTemplate) -> bool {
     // A conversation has no coding.
-    if super::has_places(request) || request.websocket.is_some() {
+    if super::has_places(request) || request.websocket.is_some() || request.grpc.is_some() {
         return false;
     }
     match request.method.as_str() {
@@ -139,7 +140,7 @@ mod tests {
             expect: None,
             stream: None,
             websocket: None,
-            grpc_status: None,
+            grpc: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sent requests in the form of a recording.
 
 use lab::{Certificates, Lab, RequestTemplate, Variant};
-use model::micros;
+use model::{GrpcCall, micros};
 use recording::{ProtocolText, RequestText};
 
 use crate::digest::sha256;
@@ -22,7 +22,13 @@ pub(super) fn empty_request() -> RequestText {
         weight: 1,
         operations: 1,
         pause_us: 0,
+        descriptors_sha256: None,
     }
+}
+
+/// The digest of the descriptors of a call, if the lab has them.
+pub(crate) fn descriptors(call: Option<&GrpcCall>) -> Option<String> {
+    call.and_then(GrpcCall::set).map(|set| sha256(set))
 }
 
 pub(super) fn requests_of(lab: &Lab, requests: &[RequestTemplate]) -> Vec<RequestText> {
@@ -43,9 +49,11 @@ fn text_of(request: &RequestTemplate) -> RequestText {
         path: secrets::url(&request.path),
         weight: request.weight,
         operations: request.operations(),
+        descriptors_sha256: descriptors(request.grpc.as_ref()),
         ..empty_request()
     };
-    let messages = request.websocket.as_ref().map(|call| call.text());
+    let calls = request.grpc.as_ref().map(|call| call.text());
+    let messages = calls.or_else(|| request.websocket.as_ref().map(|call| call.text()));
     let messages = messages.as_deref().map(str::as_bytes);
     with_content(text, &request.headers, messages.unwrap_or(&request.body))
 }

@@ -1,7 +1,9 @@
 //! Claims about `grpc`: calls with messages from descriptors.
 
 use insta::assert_snapshot;
-use model::{Framing, Version};
+use std::time::Duration;
+
+use model::{Framing, GrpcDescriptors, Version};
 
 use crate::{Folder, changed};
 
@@ -31,17 +33,19 @@ fn a_call_is_a_post_with_a_binary_message() {
         ("POST", "/hello.Greeter/Say")
     );
     assert_eq!(request.name, "hello.Greeter/Say");
-    assert_eq!(request.body, b"\0\0\0\0\x07\x0a\x03Ada\x10\x02");
-    assert_eq!(request.grpc_status, Some(5));
+    let call = request.grpc.as_ref().unwrap();
+    assert_eq!(call.text(), r#"{"name":"Ada","times":2}"#);
+    assert_eq!(
+        (call.status, call.deadline),
+        (5, Some(Duration::from_secs(2)))
+    );
+    assert!(call.set().is_some() && !call.is_spaced());
     assert_eq!(request.stream, None, "one answer is a body");
     let header = |name: &str| {
         let mut all = request.headers.iter();
         all.find(|(known, _)| known == name)
             .map(|(_, value)| value.as_str())
     };
-    assert_eq!(header("Content-Type"), Some("application/grpc"));
-    assert_eq!(header("TE"), Some("trailers"));
-    assert_eq!(header("grpc-timeout"), Some("2000000u"));
     assert_eq!(header("x-tenant"), Some("a"));
     let target = lab.baseline.systems().last().unwrap().http;
     assert_eq!(target, Version::Http2 { streams: 1 });
@@ -52,8 +56,67 @@ fn messages_of_a_stream_leave_together_and_answers_are_events() {
     let call = "method: hello.Greeter/Chat, proto: api/hello.proto, messages: [{name: a}, {}]";
     let lab = folder("http2: on", call).parse().unwrap();
     let request = &lab.baseline.requests[0];
-    assert_eq!(request.body, b"\0\0\0\0\x03\x0a\x01a\0\0\0\0\0");
+    let call = request.grpc.as_ref().unwrap();
+    assert_eq!(call.text(), "{\"name\":\"a\"}\n{}");
+    assert!(!call.is_spaced());
     assert_eq!(request.stream.as_ref().unwrap().framing, Framing::Grpc);
+}
+
+#[test]
+fn messages_have_times_and_replies() {
+    let call = "method: hello.Greeter/Chat, proto: api/hello.proto, replies: order, compression: gzip, \
+                sends: [{message: {name: a}, every: 20ms, count: 5}, {message: {}, after: 1s}]";
+    let lab = folder("http2: on", call).parse().unwrap();
+    let call = lab.baseline.requests[0].grpc.as_ref().unwrap();
+    assert!(call.has_replies && call.is_compressed && call.is_spaced());
+    assert_eq!(call.messages[0].every, Some(Duration::from_millis(20)));
+    assert_eq!(call.messages[0].count, Some(5));
+    assert_eq!(call.messages[1].after, Duration::from_secs(1));
+}
+
+#[test]
+fn a_server_with_reflection_is_asked_later() {
+    let call = "method: hello.Greeter/Say, reflection: on, message: {anything: 1}, answer: {b: 2}";
+    let lab = folder("http2: on", call).parse().unwrap();
+    let call = lab.baseline.requests[0].grpc.as_ref().unwrap();
+    assert_eq!(call.descriptors, GrpcDescriptors::Reflection);
+    assert_eq!(call.answer.as_deref(), Some(r#"{"b":2}"#));
+}
+
+#[test]
+fn values_of_the_load_stay_texts_in_messages() {
+    let call = "method: hello.Greeter/Say, proto: api/hello.proto, message: {name: '{{index}}', times: '{{random:1..9}}'}";
+    let lab = folder("http2: on", call).parse().unwrap();
+    let call = lab.baseline.requests[0].grpc.as_ref().unwrap();
+    assert_eq!(
+        call.text(),
+        r#"{"name":"{{index}}","times":"{{random:1..9}}"}"#
+    );
+}
+
+#[test]
+fn headers_of_the_lab_for_requests_of_http_stay_away_from_calls() {
+    let call = "method: hello.Greeter/Say, proto: api/hello.proto";
+    let load = "http2: on\n  headers: {Content-Type: text/plain, x-tenant: a}";
+    let lab = folder(load, call).parse().unwrap();
+    let headers = &lab.baseline.requests[0].headers;
+    assert_eq!(headers, &[("x-tenant".to_owned(), "a".to_owned())]);
+}
+
+#[test]
+fn a_stream_of_answers_has_rules_without_a_framing() {
+    let keys = |stream: &str, method: &str| {
+        let call = format!("grpc: {{method: hello.Greeter/{method}, proto: api/hello.proto}}");
+        let requests = format!("{LOAD}\n  http2: on\n  requests: [{{{call}, stream: {stream}}}]");
+        Folder::with_lab(changed(&[(LOAD, &requests)])).file("labs/api/hello.proto", PROTO)
+    };
+    let lab = keys("{events: 5, sent-at: /text}", "Watch")
+        .parse()
+        .unwrap();
+    let rule = lab.baseline.requests[0].stream.as_ref().unwrap();
+    assert_eq!((rule.framing, rule.events), (Framing::Grpc, Some(5)));
+    assert_snapshot!(keys("{framing: sse}", "Watch").mistakes());
+    assert_snapshot!(keys("{events: 5}", "Say").mistakes());
 }
 
 #[test]
@@ -62,12 +125,24 @@ fn a_call_that_cannot_be_is_refused_at_its_place() {
     let with = |more: &str| folder("http2: on", &format!("{say}{more}")).mistakes();
     assert_snapshot!(folder("timeout: 1s", say).mistakes());
     assert_snapshot!(with(", message: {nam: Ada}"));
-    assert_snapshot!(with(", message: {name: '{{index}}'}"));
+    assert_snapshot!(with(", message: {times: x}"));
     assert_snapshot!(with(", messages: [{}, {}]"));
+    assert_snapshot!(with(", sends: [{message: {}}]"));
+    assert_snapshot!(with(", hold: 1s"));
+    assert_snapshot!(with(", replies: order"));
+    assert_snapshot!(with(", reflection: on"));
+    assert_snapshot!(with(", answer: {txt: a}"));
+    assert_snapshot!(with(", metadata: {grpc-timeout: 1S}"));
     let other = |call: &str| folder("http2: on", call).mistakes();
     assert_snapshot!(other("method: hello.Greeter/Tell, proto: api/hello.proto"));
     assert_snapshot!(other("method: hello.Greeter/Say, proto: api/none.proto"));
     assert_snapshot!(other("method: hello.Greeter/Say"));
+    let chat = "method: hello.Greeter/Chat, proto: api/hello.proto";
+    let chat = |more: &str| folder("http2: on", &format!("{chat}{more}")).mistakes();
+    assert_snapshot!(chat(", sends: [{message: {}, every: 5ms}]"));
+    assert_snapshot!(chat(", sends: [{message: {}, count: 5}]"));
+    assert_snapshot!(chat(", message: {}, messages: [{}]"));
+    assert_snapshot!(chat(", replies: /id"));
     let both = format!("{LOAD}\n  http2: on\n  requests: [{{path: /, grpc: {{{say}}}}}]");
     let folder = Folder::with_lab(changed(&[(LOAD, &both)])).file("labs/api/hello.proto", PROTO);
     assert_snapshot!(folder.mistakes());

@@ -514,7 +514,7 @@ fn expectations_hold_for_every_answer() {
             encoded: None,
             body_of: None,
             stream: None,
-            grpc_status: None,
+            grpc: None,
         },
         same_as_baseline: true,
         ignore: [

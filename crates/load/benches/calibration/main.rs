@@ -408,6 +408,7 @@ fn measure_in(
             ..Expectation::default()
         },
         websocket: None,
+        grpc: None,
         weight: 1,
     };
     let mut load = load.clone();

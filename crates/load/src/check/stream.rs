@@ -138,6 +138,14 @@ impl StreamFindings {
         self.splitter = splitter;
     }
 
+    /// Takes one message of a gRPC call. Messages after the end of the stream are left out.
+    pub(crate) fn event_of_call(&mut self, rule: &StreamRule, data: &[u8], at: &mut Arrival<'_>) {
+        match self.is_ended {
+            true => self.is_over = true,
+            false => self.event(rule, &Part { name: b"", data }, at),
+        }
+    }
+
     /// Takes one event.
     pub(crate) fn event(&mut self, rule: &StreamRule, part: &Part<'_>, at: &mut Arrival<'_>) {
         let is_marker = match &rule.end {

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::fault::{Stage, failure, words};
+use super::feed::Feed;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
@@ -111,19 +112,29 @@ impl Session {
         Room(Rc::clone(self))
     }
 
-    /// Passes a request to the library.
-    pub(super) async fn send(&self, message: Message) -> Result<Sending, ExchangeError> {
+    /// Passes a request to the library. With a feed, its messages are the body.
+    pub(super) async fn send<'a>(
+        &self,
+        message: Message,
+        feed: Option<Feed<'a>>,
+    ) -> Result<Sending<'a>, ExchangeError> {
         // Waiting for room needs a separate handle. A clone shares the connection.
         let mut sender = self.sender.clone();
         let stale = |error: h2::Error| ExchangeError::Stale(words(&error));
         poll_fn(|context| sender.poll_ready(context))
             .await
             .map_err(stale)?;
-        let Message { head, body } = message;
-        let (response, stream) = sender.send_request(head, body.is_empty()).map_err(stale)?;
+        let Message { head, body, .. } = message;
+        let has_body = !body.is_empty() || feed.is_some();
+        let (response, stream) = sender.send_request(head, !has_body).map_err(stale)?;
+        let upload = Upload {
+            stream,
+            rest: body,
+            feed,
+        };
         let mut sending = Sending {
             response,
-            upload: (!body.is_empty()).then_some(Upload { stream, rest: body }),
+            upload: has_body.then_some(upload),
         };
         // Most bodies fit into the first window and leave with the head.
         poll_fn(|context| {
@@ -147,13 +158,28 @@ impl Drop for Room {
 }
 
 /// The body of a request.
-struct Upload {
+struct Upload<'a> {
     stream: SendStream<Bytes>,
     rest: Bytes,
+    /// The source of further parts.
+    feed: Option<Feed<'a>>,
 }
 
-impl Upload {
+impl Upload<'_> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        loop {
+            ready!(self.poll_rest(context))?;
+            let Some(feed) = &mut self.feed else {
+                return Poll::Ready(Ok(()));
+            };
+            match ready!(feed.poll_next(context)) {
+                Some(part) => self.rest = part,
+                None => return Poll::Ready(self.stream.send_data(Bytes::new(), true)),
+            }
+        }
+    }
+
+    fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         while !self.rest.is_empty() {
             self.stream.reserve_capacity(self.rest.len());
             let room = match self.stream.capacity() {
@@ -164,16 +190,17 @@ impl Upload {
                 room => room,
             };
             let part = self.rest.split_to(room.min(self.rest.len()));
-            self.stream.send_data(part, self.rest.is_empty())?;
+            let is_last = self.rest.is_empty() && self.feed.is_none();
+            self.stream.send_data(part, is_last)?;
         }
         Poll::Ready(Ok(()))
     }
 }
 
 /// A request that was passed to the library. Dropping it cancels its stream.
-pub(super) struct Sending {
+pub(super) struct Sending<'a> {
     response: ResponseFuture,
-    upload: Option<Upload>,
+    upload: Option<Upload<'a>>,
 }
 
 /// Size limits and timing of a response.
@@ -185,7 +212,7 @@ pub(super) struct Limits {
     pub(super) was_idle: bool,
 }
 
-impl Sending {
+impl Sending<'_> {
     fn poll_upload(&mut self, context: &mut Context<'_>) {
         if let Some(upload) = &mut self.upload
             && upload.poll(context).is_ready()

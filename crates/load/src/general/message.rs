@@ -5,6 +5,8 @@ use bytes::Bytes;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 
+use crate::grpc::Calling;
+
 /// Headers of an HTTP/1.1 connection that must not be sent (RFC 9113, section 8.2.2). `host` becomes the
 /// authority.
 const LEFT_OUT: [&str; 6] = [
@@ -28,6 +30,8 @@ pub(crate) type Messages = Vec<Option<Message>>;
 pub(crate) struct Message {
     pub(super) head: Request<()>,
     pub(super) body: Bytes,
+    /// The messages of a gRPC call that leave at planned times, instead of a body.
+    pub(super) frames: Vec<Bytes>,
 }
 
 impl Message {
@@ -74,7 +78,27 @@ impl Message {
         Ok(Message {
             head,
             body: Bytes::copy_from_slice(&bytes[head_bytes..]),
+            frames: Vec::new(),
         })
+    }
+
+    /// Replaces the JSON of a call by its messages.
+    ///
+    /// # Errors
+    ///
+    /// A message, if a value does not fit its field.
+    pub(super) fn with_call(mut self, calling: Option<&Calling>) -> Result<Message, String> {
+        let Some(calling) = calling else {
+            return Ok(self);
+        };
+        let frames = calling.frames(&self.body)?;
+        if calling.call.is_spaced() {
+            self.body = Bytes::new();
+            self.frames = frames;
+        } else {
+            self.body = Bytes::from(frames.concat());
+        }
+        Ok(self)
     }
 }
 

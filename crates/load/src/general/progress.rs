@@ -94,6 +94,11 @@ pub(super) struct Judging<'a> {
 }
 
 impl Judging<'_> {
+    /// Number of messages of a gRPC call until now.
+    pub(super) fn messages(&self) -> u64 {
+        self.findings.grpc.messages()
+    }
+
     fn judge(&mut self, feed: impl FnOnce(&mut Judge<'_>)) {
         let lane = &mut self.lanes.borrow_mut()[self.lane];
         let events = lane.recorder.events.as_deref_mut();

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::task::LocalSet;
 
+use super::feed::Feed;
+use super::grpc;
 use super::http1::Exchange;
-use super::http2::Limits;
+use super::http2::{Limits, Session};
 use super::message::Message;
+use super::planned::PlainAlarms;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::route::{Channel, Route};
 use super::stream::Stream;
@@ -32,13 +35,14 @@ pub(crate) fn exchange(
     let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
     let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
     let peer = Peer::new(&target.address).map_err(failed)?;
-    let message = Message::new(request, route.is_encrypted());
+    let message = Message::new(request, route.is_encrypted())
+        .and_then(|message| message.with_call(asked.calling.as_deref()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed)?;
     let mut progress = ResponseProgress::default();
-    let mut gathering = Gathering::new(asked.rules.stream.as_ref());
+    let gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
         let channel = channel.map_err(|(_, reason)| Failure::Connect(reason))?;
@@ -52,24 +56,14 @@ pub(crate) fn exchange(
             }
             Channel::Http2(session) => {
                 let message = message.map_err(RequestError::Http2)?;
-                let limits = Limits {
-                    clock: Clock::start(),
-                    bounds: Bounds::default(),
-                    was_idle: false,
-                };
-                let received = match session.send(message).await {
-                    Ok(sending) => sending.receive(limits, &mut progress, &mut gathering).await,
-                    Err(error) => Err(error),
-                };
-                received
-                    .map(|()| gathering.answer)
-                    .map_err(|error| failure(error, progress.bytes))
+                over_http2(&session, asked, message, &mut progress, gathering).await
             }
         }
     };
     let tasks = LocalSet::new();
     let hold = asked.conversation.as_ref().and_then(|call| call.hold);
-    let timeout = timeout + hold.unwrap_or_default();
+    let call = asked.calling.as_ref().map(|calling| calling.call.length());
+    let timeout = timeout + hold.or(call).unwrap_or_default();
     let conversation = async { tokio::time::timeout(timeout, conversation).await };
     tasks
         .block_on(&runtime, conversation)
@@ -106,6 +100,50 @@ async fn over_http1(
         Ok(_) => Ok(exchange.sink.answer),
         Err(error) => Err(failure(error, exchange.progress.bytes)),
     }
+}
+
+/// Sends the request over HTTP/2 and reads the response. The messages of a call leave once each, unless its
+/// rule counts events.
+async fn over_http2(
+    session: &Session,
+    asked: &Rendered,
+    message: Message,
+    progress: &mut ResponseProgress,
+    mut gathering: Gathering,
+) -> Result<Answer, Failure> {
+    let clock = Clock::start();
+    let limits = Limits {
+        clock,
+        bounds: Bounds::default(),
+        was_idle: false,
+    };
+    let alarms = PlainAlarms { clock };
+    let call = asked.calling.as_ref().map(|calling| &calling.call);
+    let feed = call.filter(|call| call.is_spaced()).map(|call| {
+        let feed = Feed::new(call, message.frames.clone(), clock, &alarms);
+        match gathering.counts_events() {
+            true => feed,
+            false => feed.once(),
+        }
+    });
+    let received = async {
+        let sending = session.send(message, feed).await?;
+        sending.receive(limits, progress, &mut gathering).await
+    };
+    let deadline = call.and_then(|call| call.deadline);
+    match grpc::within(deadline, clock, clock.now_ns(), received).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(failure(error, progress.bytes)),
+        // The status that a client itself gives to such a call.
+        Err(grpc::Expired) => {
+            gathering.answer.status = 200;
+            gathering.answer.trailers = vec![("grpc-status".to_owned(), "4".to_owned())];
+        }
+    }
+    if call.is_some() {
+        crate::grpc::decompress(&mut gathering.answer);
+    }
+    Ok(gathering.answer)
 }
 
 /// Holds one conversation over WebSocket.

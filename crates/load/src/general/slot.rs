@@ -4,9 +4,12 @@ use std::mem::replace;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::feed::Feed;
+use super::grpc;
 use super::http1::{self, Exchange, Idle};
 use super::http2::{Limits, Session};
 use super::message::Message;
+use super::planned::PlaceAlarms;
 use super::progress::{ExchangeError, Judging, ResponseProgress};
 use super::route::Channel;
 use super::{EngineState, Place};
@@ -345,16 +348,27 @@ impl EngineState {
         slot: &mut Slot,
     ) -> Result<(), ExchangeError> {
         let endpoint = &self.endpoints[place.lane];
+        // A handle, because the lanes must not stay borrowed while the exchange waits.
+        let calling = self.lanes.borrow()[place.lane].work.rotation.requests[slot.state.request]
+            .calling
+            .clone();
         let message = match &endpoint.messages[slot.state.request] {
             Some(message) => message.clone(),
             None => Message::new(&slot.state.filled, endpoint.route.is_encrypted())
+                .and_then(|message| message.with_call(calling.as_deref()))
                 .map_err(|reason| ExchangeError::failed(FailureKind::Protocol, reason))?,
         };
         let _room = session.enter().await;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
         let now_ns = self.clock.now_ns();
-        let sending = session.send(message).await?;
+        let alarms = PlaceAlarms { state: self, place };
+        let call = calling.as_ref().map(|calling| &calling.call);
+        let feed = call
+            .filter(|call| call.is_spaced())
+            .map(|call| Feed::new(call, message.frames.clone(), self.clock, &alarms));
+        let ledger = feed.as_ref().map(Feed::ledger);
+        let sending = session.send(message, feed).await?;
         slot.state.sent_ns = now_ns;
         // A repeated request counts as sent once.
         if !replace(&mut slot.is_sent, true) {
@@ -366,9 +380,13 @@ impl EngineState {
             was_idle,
         };
         let mut judging = self.judging(place, &mut slot.state);
-        let received = sending
-            .receive(limits, &mut slot.progress, &mut judging)
-            .await;
+        let progress = &mut slot.progress;
+        let received = match call {
+            None => sending.receive(limits, progress, &mut judging).await,
+            Some(call) => {
+                grpc::receive(sending, call, ledger, limits, progress, &mut judging).await
+            }
+        };
         session
             .is_used
             .set(session.is_used.get() || received.is_ok());

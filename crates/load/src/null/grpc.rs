@@ -1,4 +1,6 @@
-//! A null server for gRPC: it answers each call with the message of the call.
+//! A null server for gRPC: it answers each message with the same message.
+//!
+//! It answers calls of every method, and describes the methods of `null.Echo` to clients that ask by reflection.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,7 +10,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use grpc_schema::PREFIX_BYTES;
+use grpc_schema::reflection::{METHODS, echo};
 use h2::SendStream;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue};
@@ -19,8 +23,12 @@ use crate::clock::{Clock, to_ns};
 use crate::general::Timer;
 use crate::job::Job;
 
-/// Bytes of a call that are kept for the answer. A longer call ends with the status 8 (RESOURCE_EXHAUSTED).
+/// Bytes of a message that are kept for the answer. A longer message ends the call with the status 8
+/// (RESOURCE_EXHAUSTED).
 const CALL_MAX: usize = 4 << 20;
+
+/// Messages of a call that may wait for their answers.
+const WAITING_MAX: usize = 64;
 
 /// Time between two looks at the stop flag.
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,10 +36,10 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The behavior of a null server for gRPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrpcBehavior {
-    /// Time from the end of a call's messages to the answer.
+    /// Time from the arrival of a message to its answer.
     pub delay: Duration,
-    /// Number of answers of each call. Each is the first message of the call. `None` for one answer with all
-    /// messages of the call.
+    /// Number of answers of each call, after its last message. Each is the first message of the call. `None`
+    /// for one answer to each message.
     pub events: Option<u64>,
     /// Time between two answers of a call.
     pub gap: Duration,
@@ -85,50 +93,51 @@ async fn connection(stream: TcpStream, shared: Rc<Shared>) {
         return;
     };
     while let Some(Ok((request, respond))) = connection.accept().await {
-        tokio::task::spawn_local(call(request.into_body(), respond, Rc::clone(&shared)));
+        let (head, upload) = request.into_parts();
+        tokio::task::spawn_local(call(head, upload, respond, Rc::clone(&shared)));
     }
 }
 
-async fn call(mut upload: h2::RecvStream, mut respond: SendResponse<Bytes>, shared: Rc<Shared>) {
-    let mut body = Vec::new();
-    let mut status = shared.behavior.status;
-    while let Some(Ok(part)) = upload.data().await {
-        let _ = upload.flow_control().release_capacity(part.len());
-        match body.len() + part.len() <= CALL_MAX {
-            true => body.extend_from_slice(&part),
-            false => status = 8,
-        }
-    }
-    shared.calls.set(shared.calls.get() + 1);
-    let ready_ns = shared.clock.now_ns() + to_ns(shared.behavior.delay);
+async fn call(
+    head: http::request::Parts,
+    upload: h2::RecvStream,
+    respond: SendResponse<Bytes>,
+    shared: Rc<Shared>,
+) {
     let Ok(timer) = Timer::new(shared.clock, Job::SPIN_SHARE) else {
         return;
     };
-    if !shared.behavior.delay.is_zero() {
-        timer.wait_until(ready_ns, true).await;
+    let mut response = http::Response::builder().header("content-type", "application/grpc");
+    // Messages return as they came, so compressed messages stay compressed.
+    if let Some(coding) = head.headers.get("grpc-encoding") {
+        response = response.header("grpc-encoding", coding);
     }
-    let head = http::Response::builder().header("content-type", "application/grpc");
-    let Ok(mut answers) = respond.send_response(head.body(()).expect("a head of ours"), false)
-    else {
+    let outgoing = Outgoing {
+        respond,
+        head: Some(response.body(()).expect("a head of ours")),
+        stream: None,
+    };
+    let mut conversation = Conversation {
+        upload,
+        outgoing,
+        timer,
+        shared: Rc::clone(&shared),
+    };
+    let is_reflection = METHODS.contains(&head.uri.path());
+    let status = match (is_reflection, shared.behavior.status) {
+        (true, _) => conversation.reflect().await,
+        (false, 0) => match shared.behavior.events {
+            None => conversation.echo().await,
+            Some(events) => conversation.repeat(events).await,
+        },
+        (false, status) => conversation.refuse(status).await,
+    };
+    shared
+        .calls
+        .set(shared.calls.get() + u64::from(!is_reflection));
+    let Some(status) = status else {
         return;
     };
-    if status == 0 {
-        let body = Bytes::from(body);
-        let first = first_message(&body);
-        let gap_ns = to_ns(shared.behavior.gap);
-        for index in 0..shared.behavior.events.unwrap_or(1) {
-            if index > 0 && gap_ns > 0 {
-                timer.wait_until(ready_ns + index * gap_ns, true).await;
-            }
-            let part = match shared.behavior.events {
-                None => body.clone(),
-                Some(_) => first.clone(),
-            };
-            if send(&mut answers, part).await.is_none() {
-                return;
-            }
-        }
-    }
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", HeaderValue::from(status));
     if status != 0 {
@@ -136,7 +145,172 @@ async fn call(mut upload: h2::RecvStream, mut respond: SendResponse<Bytes>, shar
         trailers.insert("grpc-message", message);
     }
     // The client may be gone.
-    let _ = answers.send_trailers(trailers);
+    if let Some(stream) = conversation.outgoing.open() {
+        let _ = stream.send_trailers(trailers);
+    }
+}
+
+/// The response of a call. Its head leaves with the first message, like the head of an ordinary server.
+struct Outgoing {
+    respond: SendResponse<Bytes>,
+    head: Option<http::Response<()>>,
+    stream: Option<SendStream<Bytes>>,
+}
+
+impl Outgoing {
+    /// Returns the open response. `None` if the client left.
+    fn open(&mut self) -> Option<&mut SendStream<Bytes>> {
+        if let Some(head) = self.head.take() {
+            self.stream = self.respond.send_response(head, false).ok();
+        }
+        self.stream.as_mut()
+    }
+
+    /// Sends one message when the client has room for it. `None` if the client left.
+    async fn send(&mut self, part: Bytes) -> Option<()> {
+        send(self.open()?, part).await
+    }
+}
+
+/// One call: the messages of the client, and the answers.
+struct Conversation {
+    upload: h2::RecvStream,
+    outgoing: Outgoing,
+    timer: Timer,
+    shared: Rc<Shared>,
+}
+
+/// The messages of a client, as their bytes arrive.
+struct Incoming<'a> {
+    upload: &'a mut h2::RecvStream,
+    received: BytesMut,
+}
+
+impl Incoming<'_> {
+    /// Returns the next message with its prefix. `None` at the end, and the status of a call that is too long.
+    async fn next(&mut self) -> Result<Option<Bytes>, u32> {
+        loop {
+            if let Some(end) = end_of_message(&self.received) {
+                match end {
+                    end if end > CALL_MAX => return Err(8),
+                    end if end <= self.received.len() => {
+                        return Ok(Some(self.received.split_to(end).freeze()));
+                    }
+                    _ => {}
+                }
+            }
+            let Some(Ok(part)) = self.upload.data().await else {
+                return Ok(None);
+            };
+            let _ = self.upload.flow_control().release_capacity(part.len());
+            self.received.extend_from_slice(&part);
+        }
+    }
+}
+
+/// Each kind of answer returns the status of the call, and `None` if the client left.
+impl Conversation {
+    /// Answers each message when it has arrived, after the delay.
+    async fn echo(&mut self) -> Option<u32> {
+        let delay_ns = to_ns(self.shared.behavior.delay);
+        // Messages that arrive during a delay have their own times.
+        let (sender, mut arrived) = tokio::sync::mpsc::channel(WAITING_MAX);
+        let (clock, upload) = (self.shared.clock, &mut self.upload);
+        let reading = async move {
+            let mut incoming = Incoming {
+                upload,
+                received: BytesMut::new(),
+            };
+            loop {
+                match incoming.next().await {
+                    Ok(Some(message)) => {
+                        if sender.send((clock.now_ns(), message)).await.is_err() {
+                            return 0;
+                        }
+                    }
+                    Ok(None) => return 0,
+                    Err(status) => return status,
+                }
+            }
+        };
+        let (outgoing, timer) = (&mut self.outgoing, &self.timer);
+        let answering = async move {
+            while let Some((arrived_ns, message)) = arrived.recv().await {
+                if delay_ns > 0 {
+                    timer.wait_until(arrived_ns + delay_ns, true).await;
+                }
+                outgoing.send(message).await?;
+            }
+            Some(())
+        };
+        let (status, answered) = futures_util::future::join(reading, answering).await;
+        answered.map(|()| status)
+    }
+
+    /// Answers with the first message of the call, this number of times.
+    async fn repeat(&mut self, events: u64) -> Option<u32> {
+        let mut incoming = Incoming {
+            upload: &mut self.upload,
+            received: BytesMut::new(),
+        };
+        let mut first = None;
+        loop {
+            match incoming.next().await {
+                Ok(Some(message)) => {
+                    first.get_or_insert(message);
+                }
+                Ok(None) => break,
+                Err(status) => return Some(status),
+            }
+        }
+        let first = first.unwrap_or_default();
+        let behavior = &self.shared.behavior;
+        let ready_ns = self.shared.clock.now_ns() + to_ns(behavior.delay);
+        let gap_ns = to_ns(behavior.gap);
+        for index in 0..events {
+            let due_ns = ready_ns + index * gap_ns;
+            if due_ns > self.shared.clock.now_ns() {
+                self.timer.wait_until(due_ns, true).await;
+            }
+            self.outgoing.send(first.clone()).await?;
+        }
+        Some(0)
+    }
+
+    /// Ends the call with a status, after its messages and the delay.
+    async fn refuse(&mut self, status: u32) -> Option<u32> {
+        let mut incoming = Incoming {
+            upload: &mut self.upload,
+            received: BytesMut::new(),
+        };
+        while let Ok(Some(_)) = incoming.next().await {}
+        let delay_ns = to_ns(self.shared.behavior.delay);
+        if delay_ns > 0 {
+            let now_ns = self.shared.clock.now_ns();
+            self.timer.wait_until(now_ns + delay_ns, true).await;
+        }
+        Some(status)
+    }
+
+    /// Answers questions about the small schema of the server.
+    async fn reflect(&mut self) -> Option<u32> {
+        let mut incoming = Incoming {
+            upload: &mut self.upload,
+            received: BytesMut::new(),
+        };
+        loop {
+            match incoming.next().await {
+                Ok(Some(question)) => {
+                    let answer = echo::answer(&question[PREFIX_BYTES..]);
+                    let mut framed = Vec::new();
+                    grpc_schema::frame(&answer, false, &mut framed);
+                    self.outgoing.send(Bytes::from(framed)).await?;
+                }
+                Ok(None) => return Some(0),
+                Err(status) => return Some(status),
+            }
+        }
+    }
 }
 
 /// Sends one piece when the client has room for it. `None` if the client left.
@@ -155,12 +329,9 @@ async fn send(answers: &mut SendStream<Bytes>, mut part: Bytes) -> Option<()> {
     Some(())
 }
 
-/// Returns the first message of a call with its prefix.
-fn first_message(body: &Bytes) -> Bytes {
-    let Some(prefix) = body.get(..5) else {
-        return Bytes::new();
-    };
+/// Returns the length of the first message with its prefix. `None` if the prefix has not arrived.
+fn end_of_message(received: &[u8]) -> Option<usize> {
+    let prefix = received.get(..PREFIX_BYTES)?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
-    let end = usize::try_from(length).map_or(body.len(), |length| (5 + length).min(body.len()));
-    body.slice(..end)
+    usize::try_from(length).ok()?.checked_add(PREFIX_BYTES)
 }

@@ -39,6 +39,7 @@ fn get(path: &str) -> Request {
         body: Vec::new(),
         expect: Expectation::default(),
         websocket: None,
+        grpc: None,
         weight: 1,
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Act {
     AnswerAndLeave(Bytes),
     /// Sends the beginning of a response and stops.
     Begin(Bytes),
+    /// Sends a response of any form over HTTP/2.
+    Parts(Parts),
     /// Resets the stream. Over HTTP/1.1 it is like `Drop`.
     Reset,
     /// Closes the connection.
@@ -45,6 +47,20 @@ impl Act {
     pub(crate) fn answer(body: &str) -> Act {
         Act::Answer(Bytes::copy_from_slice(body.as_bytes()))
     }
+}
+
+/// A response with its parts. Over HTTP/1.1 it is like `Drop`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, &'static [u8])>,
+    pub(crate) body: Bytes,
+    /// True if the body is sent again and again.
+    pub(crate) is_endless: bool,
+    /// The trailers. `None` ends the response without them.
+    pub(crate) trailers: Option<Vec<(&'static str, &'static [u8])>>,
+    /// True if the stream is reset instead of an end.
+    pub(crate) resets: bool,
 }
 
 /// The protocols and limits of the server.
@@ -330,6 +346,10 @@ impl Host {
             Act::Never => {
                 let _ = poll_fn(|context| respond.poll_reset(context)).await;
             }
+            Act::Parts(parts) => {
+                // The client may be gone.
+                let _ = parts.send(&mut respond).await;
+            }
             Act::Reset | Act::Drop => respond.send_reset(h2::Reason::INTERNAL_ERROR),
         }
         self.tally.under_way.fetch_sub(1, Ordering::SeqCst);
@@ -358,7 +378,7 @@ impl Host {
                     let _ = stream.read(&mut [0; 64]).await;
                     return;
                 }
-                Act::Reset | Act::Drop => return,
+                Act::Parts(_) | Act::Reset | Act::Drop => return,
                 Act::Never => {
                     let _ = stream.read(&mut [0; 64]).await;
                     return;
@@ -368,6 +388,49 @@ impl Host {
                 return;
             }
         }
+    }
+}
+
+fn lines(lines: &[(&'static str, &'static [u8])]) -> http::HeaderMap {
+    let mut map = http::HeaderMap::new();
+    for (name, value) in lines {
+        let value = http::HeaderValue::from_bytes(value).unwrap();
+        map.append(*name, value);
+    }
+    map
+}
+
+impl Parts {
+    /// Sends the response. `None` if the client left.
+    async fn send(self, respond: &mut SendResponse<Bytes>) -> Option<()> {
+        let mut head = http::Response::builder()
+            .status(self.status)
+            .body(())
+            .unwrap();
+        *head.headers_mut() = lines(&self.headers);
+        let is_head_only = self.body.is_empty() && self.trailers.is_none() && !self.resets;
+        let mut stream = respond.send_response(head, is_head_only).ok()?;
+        loop {
+            let mut rest = self.body.clone();
+            while !rest.is_empty() {
+                stream.reserve_capacity(rest.len());
+                let room = poll_fn(|context| stream.poll_capacity(context))
+                    .await?
+                    .ok()?;
+                let part = rest.split_to(room.min(rest.len()));
+                stream.send_data(part, false).ok()?;
+            }
+            if !self.is_endless {
+                break;
+            }
+        }
+        match self.trailers {
+            _ if self.resets => stream.send_reset(h2::Reason::ENHANCE_YOUR_CALM),
+            Some(trailers) => stream.send_trailers(lines(&trailers)).ok()?,
+            None if is_head_only => {}
+            None => stream.send_data(Bytes::new(), true).ok()?,
+        }
+        Some(())
     }
 }
 

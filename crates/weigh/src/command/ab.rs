@@ -21,6 +21,7 @@ use super::recording_file;
 use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
+use crate::grpc_args::{self, GrpcArgs};
 use crate::publish::ServeArgs;
 use crate::stream_args::StreamArgs;
 use crate::websocket_args::WebSocketArgs;
@@ -114,6 +115,8 @@ pub(crate) struct Args {
     stream: StreamArgs,
     #[command(flatten, next_help_heading = "WebSocket")]
     websocket: WebSocketArgs,
+    #[command(flatten, next_help_heading = "gRPC")]
+    grpc: GrpcArgs,
 
     /// The process of URL_A, to measure its processor time and memory: its process id, the folder of its
     /// control group, or the name of its container.
@@ -226,6 +229,11 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
     };
     let stream = args.stream.rule().map_err(Failure::bad_input)?;
     let websocket = websocket(args)?;
+    let grpc = args.grpc.call().map_err(Failure::bad_input)?;
+    let is_stream = match &grpc {
+        None => stream.is_some() || websocket.is_some(),
+        Some(call) => grpc_args::answers_several(call).map_err(Failure::bad_input)?,
+    };
     let is_chosen = arrivals == Arrivals::Auto;
     let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
@@ -249,9 +257,10 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         status: args.status.clone(),
         ignore: args.ignore.clone(),
         // A stream is checked event by event, and its events may contain times.
-        is_same: !args.different && stream.is_none() && websocket.is_none(),
+        is_same: !args.different && !is_stream,
         stream,
         websocket,
+        grpc,
         seed: args.seed,
     })
 }

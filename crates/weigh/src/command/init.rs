@@ -15,6 +15,7 @@ mod openapi;
 mod origins;
 mod placeholders;
 mod postman;
+mod proto;
 mod proxies;
 mod requests;
 mod scripts;
@@ -36,6 +37,7 @@ use http::Uri;
 
 use compose::Wanted;
 use lab_text::{Draft, Proxy, Server, Setup};
+use proto::Calls;
 use proxies::KnownProxy;
 use requests::Requests;
 
@@ -48,6 +50,7 @@ use requests::Requests;
 #[command(
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("server").args(["servers", "commands", "urls", "compose", "from"]).required(true),
+    group = clap::ArgGroup::new("described").args(["openapi", "proto"]),
     group = clap::ArgGroup::new("requests").args(["har", "openapi", "artillery", "k6", "postman", "http", "curl"]).multiple(true)
 )]
 pub(crate) struct Args {
@@ -95,9 +98,20 @@ pub(crate) struct Args {
     /// Requests with examples in an OpenAPI 3 or Swagger 2.0 description, in JSON or YAML.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
     openapi: Option<PathBuf>,
-    /// With --openapi: invent values of the right type if the description requires a value and does not
-    /// contain it. The lab names them.
-    #[arg(long, help_heading = "Requests", requires = "openapi")]
+    /// Calls of every method of gRPC in a `.proto` file. It has no values, so give --invent.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6", "postman", "http", "curl", "from"])]
+    proto: Option<PathBuf>,
+    /// With --proto: a folder of imported files.
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        help_heading = "Requests",
+        requires = "proto"
+    )]
+    import_path: Vec<PathBuf>,
+    /// With --openapi and --proto: invent values of the right type if the description requires a value and
+    /// does not contain it. The lab names them.
+    #[arg(long, help_heading = "Requests", requires = "described")]
     invent: bool,
     /// Requests of an Artillery test, in YAML or JSON. Captured values become a scenario, and payload files data.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
@@ -191,7 +205,22 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let path = out.join(&file);
     let setup = setup(args)?;
     let requests = requests(args, console)?;
-    if requests.is_some() && setup.has_path() {
+    let calls = args.proto.as_ref().map(|path| {
+        let calls = Calls::read(path, &args.import_path, args.invent)?;
+        match &setup {
+            Setup::Proxy {
+                proxy: Proxy::Known(known),
+                ..
+            } => Err(Failure::bad_input(format!(
+                "expected the command of a proxy for gRPC with `--proto`, found `{}`. Its configuration here \
+                 is for HTTP/1.1",
+                known.name
+            ))),
+            _ => Ok(calls),
+        }
+    });
+    let calls = calls.transpose()?;
+    if (requests.is_some() || calls.is_some()) && setup.has_path() {
         return Err(Failure::bad_input(
             "expected a `--url` without a path, because the requests have their own paths",
         ));
@@ -201,11 +230,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         folder: &way_back(&out)?,
         path: args.path.as_deref(),
         requests: requests.as_ref(),
+        calls: calls.as_ref(),
         setup: &setup,
     };
     let mut files = vec![(file.clone(), draft.text().into_bytes())];
     files.extend(draft.files());
     files.extend(requests.iter().flat_map(Requests::files));
+    files.extend(calls.iter().flat_map(Calls::files));
     // Another lab in this folder can share the schema.
     if !out.join(lab_text::SCHEMA).exists() {
         let schema = super::schema::LAB.as_bytes().to_vec();
@@ -219,6 +250,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     })?;
     write(&out, &files)?;
     let summary = requests.as_ref().map(Requests::summary);
+    let summary = summary.or_else(|| calls.as_ref().map(Calls::summary));
     console.answer(&next(&draft, &summary.unwrap_or_default()));
     Ok(Exit::Done)
 }
@@ -241,6 +273,12 @@ impl Args {
     fn sorted(&self) -> Result<Args, Failure> {
         let mut sorted = self.clone();
         for server in std::mem::take(&mut sorted.servers) {
+            if server.ends_with(".proto") && !server.contains(' ') {
+                return Err(Failure::bad_input(format!(
+                    "expected a server, found the file `{server}`. Write `weigh init COMMAND --proto {server} \
+                     --invent`"
+                )));
+            }
             // A program has no colon in its name. So `localhost:9000` is an address.
             match address::url(&server) {
                 Ok(url) => sorted.urls.push(url),

@@ -40,7 +40,10 @@ use start::StartAt;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     args.gates.check_load()?;
-    let (url, job) = job(args)?;
+    let (url, mut job) = job(args)?;
+    for request in &mut job.requests {
+        load::resolve(request, &job.target, args.timeout).map_err(Failure::not_ready)?;
+    }
     let url = url.to_string();
     if let Some(StartAt(at)) = args.start_at {
         start::check(at)?;
@@ -157,7 +160,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
             // A call of gRPC has its own stream, and then no flag has one.
             expect: Expectation {
                 stream: request.expect.stream.or_else(|| expect.stream.clone()),
-                grpc_status: request.expect.grpc_status,
+                grpc: request.expect.grpc,
                 ..expect.clone()
             },
             ..request
@@ -309,6 +312,7 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
         body,
         expect: Expectation::default(),
         websocket: args.websocket.call(url).map_err(Failure::bad_input)?,
+        grpc: None,
         weight: 1,
     })
 }

@@ -124,9 +124,10 @@ pub(crate) struct Args {
     /// Time from the time stamp in an event to its send [default: none].
     #[arg(long, value_name = "TIME", value_parser = lab::duration, requires_all = ["websocket", "events"])]
     deliver_after: Option<Duration>,
-    /// Serve gRPC: each call of any method gets its own message back after --delay.
+    /// Serve gRPC: each message of a call of any method is answered by the same message after --delay.
     ///
-    /// With --events, a call gets its first message that often, with --gap in between.
+    /// With --events, a call gets its first message that often, with --gap in between. Clients that ask by
+    /// reflection find the methods Say, Watch and Chat of null.Echo, with a message {"text": "…"}.
     #[arg(long, conflicts_with_all = ["service", "mix", "jitter", "slow_share", "burn", "sleep", "lock", "extra_connection", "thrash", "stall", "body", "answer", "encoding", "wrong_every", "close_after", "reset_every", "never_every", "lines", "marker", "stays_open", "first", "realtime", "websocket"])]
     grpc: bool,
     /// End each gRPC call with this status: 0 to 16.

@@ -98,6 +98,77 @@ fn a_later_call_of_grpc_is_found() {
     judged::not_run(e2e::MACHINE_UNFIT);
 }
 
+const TALKS: &str = r"question: What does a later reply cost?
+load:
+  http2: on
+  rate: 20/s
+  duration: 600ms
+  requests:
+    - grpc:
+        method: null.Echo/Chat
+        reflection: on
+        replies: order
+        compression: gzip
+        sends: [{message: {text: a}, every: 5ms, count: 4}]
+rounds: 6
+warmup: 0s
+target: server
+systems:
+  server:
+    settings: {delay: 1ms}
+    run: '{{weigh}} null-server --grpc --listen {{addr}} --delay {{delay}}'
+baseline: {name: plain}
+variants:
+  - {name: later, with: {server.delay: 4ms}}
+";
+
+#[test]
+fn a_later_reply_of_a_call_is_found_in_round_trips() {
+    for _ in 0..ATTEMPTS {
+        let run = World::of_lab(TALKS).run().ran();
+        run.shows("Delivery and round trips");
+        let recording = run.recording();
+        let answer = &recording["variants"][0]["proof"]["answers"][0];
+        assert!(answer["descriptors_sha256"].is_string(), "{answer}");
+        let summary = summary_of(&run.recording_folder());
+        let later = &summary["variants"][1];
+        assert_eq!(later["metrics"]["events_per_stream"]["value"], 4.0);
+        if is_found(later, "round_trip_us_mean", 2_000.0, 4_500.0) {
+            judged::ran();
+            return;
+        }
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+#[test]
+fn a_call_by_flags_asks_the_server_and_compares_fields() {
+    let server = Server::of(&e2e::weigh(), &["null-server", "--grpc"]);
+    let load = |method: &str, flags: &[&str]| {
+        let mut command = weigh_command();
+        command.args(["load", "-n", "5", "--grpc", method]);
+        command
+            .args(["--grpc-message", r#"{"text":"hi"}"#])
+            .args(flags);
+        command.arg(format!("http://{}/", server.address()));
+        Run::of(command.output().expect("weigh starts"))
+    };
+    load(
+        "null.Echo/Say",
+        &["--grpc-answer", r#"{"text":"hi"}"#, "--grpc-gzip"],
+    )
+    .ran();
+    let wrong = load("null.Echo/Say", &["--grpc-answer", r#"{"text":"ho"}"#]).exits_with(3);
+    wrong.shows("expected \"ho\" at `/text` in message 1, found \"hi\"");
+    let talk = ["--grpc-every", "5ms", "--grpc-count", "3", "--grpc-replies"];
+    let right = load("null.Echo/Chat", &talk).ran();
+    right.shows("5 complete streams, 3.00 events each");
+    right.shows("Round trips");
+    let none = load("null.Echo/Shout", &[]).exits_with(5);
+    none.says("`null.Echo/Say`, `null.Echo/Watch`, `null.Echo/Chat`");
+    judged::ran();
+}
+
 #[test]
 fn a_wrong_number_of_events_fails_a_load() {
     let flags = ["null-server", "--events", "3", "--gap", "1ms"];

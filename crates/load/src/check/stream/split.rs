@@ -66,6 +66,11 @@ impl Splitter {
         self.is_too_large
     }
 
+    /// True if bytes of an incomplete event are kept.
+    pub(crate) fn is_within(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// Returns the complete event.
     pub(crate) fn part(&self) -> Part<'_> {
         Part {
@@ -215,6 +220,12 @@ impl Splitter {
             let (own, later) = rest.split_at(missing);
             *rest = later;
             self.keep(own);
+            // The length is enough. A server must not make us keep that much.
+            if self.kept.len() == GRPC_PREFIX && message_bytes(&self.kept) > KEPT_MAX {
+                self.is_too_large = true;
+                self.kept = Vec::new();
+                return false;
+            }
             if self.kept.len() >= GRPC_PREFIX
                 && self.kept.len() == GRPC_PREFIX + message_bytes(&self.kept)
             {

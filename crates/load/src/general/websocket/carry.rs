@@ -1,16 +1,15 @@
 //! Conversations of a load, and the single conversation of a proof.
 
-use std::future::ready;
 use std::mem::replace;
 use std::time::Duration;
 
 use model::WebSocketDialect;
-use tokio::sync::oneshot::Receiver;
 
-use super::conversation::{Alarm, Alarms, Conversation};
+use super::conversation::Conversation;
 use super::{Upgrade, Upgraded};
 use crate::answer::Gathering;
 use crate::clock::Clock;
+use crate::general::planned::{PlaceAlarms, PlainAlarms};
 use crate::general::progress::{ExchangeError, ResponseProgress};
 use crate::general::route::Channel;
 use crate::general::slot::Slot;
@@ -56,10 +55,13 @@ fn is_graphql(call: &WebSocketCall) -> bool {
 }
 
 impl EngineState {
-    /// The hold of the conversation of a slot.
+    /// The time that the conversation of a slot takes by its plan.
     pub(in crate::general) fn hold(&self, place: Place, slot: &Slot) -> Duration {
         let lanes = self.lanes.borrow();
         let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
+        if let Some(calling) = &request.calling {
+            return calling.call.length();
+        }
         let call = request.conversation.as_ref();
         call.and_then(|call| call.hold).unwrap_or_default()
     }
@@ -157,72 +159,6 @@ impl EngineState {
             recorder.connect.record_ns(took_ns);
         }
         Ok(upgraded.map(Box::new))
-    }
-}
-
-/// Waits of a place, which the pacer of its thread ends to the microsecond.
-struct PlaceAlarms<'a> {
-    state: &'a EngineState,
-    place: Place,
-}
-
-/// A wait of a place. It leaves the queue if it is dropped before its time.
-struct Waiting<'a> {
-    state: &'a EngineState,
-    place: Place,
-    resumed: Receiver<()>,
-    is_over: bool,
-}
-
-impl Future for Waiting<'_> {
-    type Output = ();
-
-    fn poll(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<()> {
-        // There is no sender if the load was stopped.
-        let resumed = std::pin::Pin::new(&mut self.resumed).poll(context);
-        self.is_over = resumed.is_ready();
-        resumed.map(|_| ())
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        self.state.endpoints[self.place.lane].forget(self.place.index);
-        let mut lanes = self.state.lanes.borrow_mut();
-        lanes[self.place.lane].queue.forget(self.place.index);
-    }
-}
-
-impl Alarms for PlaceAlarms<'_> {
-    fn at(&self, due_ns: u64) -> Alarm<'_> {
-        let PlaceAlarms { state, place } = *self;
-        let Some(resumed) = state.begin_wait(place, due_ns) else {
-            return Box::pin(ready(()));
-        };
-        Box::pin(Waiting {
-            state,
-            place,
-            resumed,
-            is_over: false,
-        })
-    }
-}
-
-/// Waits of a single conversation, without a load.
-struct PlainAlarms {
-    clock: Clock,
-}
-
-impl Alarms for PlainAlarms {
-    fn at(&self, due_ns: u64) -> Alarm<'_> {
-        let left_ns = due_ns.saturating_sub(self.clock.now_ns());
-        Box::pin(tokio::time::sleep(Duration::from_nanos(left_ns)))
     }
 }
 

@@ -6,9 +6,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use futures_util::Sink as _;
-use model::{
-    GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketCall, WebSocketDialect,
-};
+use model::{GraphqlProtocol, MessageContent, ReplyRule, WebSocketCall, WebSocketDialect};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Message;
@@ -18,18 +16,10 @@ use super::graphql::{self, Heard};
 use super::{Happening, Upgraded, closed, failure};
 use crate::answer::CLOSED_IDLE;
 use crate::clock::{Clock, to_ns};
+use crate::general::planned::{Alarm, Alarms, Planned};
 use crate::general::progress::{ExchangeError, ResponseProgress};
 use crate::measurement::FailureKind;
 use crate::websocket::{Listener, Received, binary};
-
-/// A wait until a planned time.
-pub(in crate::general) type Alarm<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
-
-/// The times of the load's clock, as something to wait for.
-pub(in crate::general) trait Alarms {
-    /// Returns a wait until this time.
-    fn at(&self, due_ns: u64) -> Alarm<'_>;
-}
 
 /// One conversation on an open connection.
 pub(in crate::general) struct Conversation<'a, L> {
@@ -58,30 +48,6 @@ struct Course {
     /// True while a message has not left.
     is_flushing: bool,
     has_heard: bool,
-}
-
-/// A message and the time of its next send.
-struct Planned {
-    part: usize,
-    due_ns: u64,
-    gap_ns: Option<u64>,
-    /// The number of further sends. `None` for no limit.
-    left: Option<u64>,
-}
-
-impl Planned {
-    fn new(part: usize, message: &PlannedMessage, start_ns: u64) -> Planned {
-        let every = message.every.map(to_ns);
-        Planned {
-            part,
-            due_ns: start_ns.saturating_add(to_ns(message.after)),
-            gap_ns: every,
-            left: match every {
-                None => Some(message.count.unwrap_or(1)),
-                Some(_) => message.count,
-            },
-        }
-    }
 }
 
 impl<L: Listener> Conversation<'_, L> {
@@ -368,7 +334,7 @@ impl<L: Listener> Conversation<'_, L> {
         self.upgraded.is_acknowledged
     }
 
-    /// Tells the server that the conversation is over.
+    /// Announces the end of the conversation to the server.
     async fn stop(&mut self, course: &Course) {
         if let WebSocketDialect::Graphql { protocol, .. } = &self.call.dialect
             && !course.is_complete
@@ -510,23 +476,5 @@ mod tests {
         let mut one = course();
         one.awaits(&ReplyRule::None, 10);
         assert!(one.awaited.is_empty());
-    }
-
-    #[test]
-    fn a_repeated_message_keeps_its_plan() {
-        let message = PlannedMessage {
-            content: MessageContent::Text("a".to_owned()),
-            after: std::time::Duration::from_nanos(5),
-            every: Some(std::time::Duration::from_nanos(100)),
-            count: Some(3),
-        };
-        let planned = Planned::new(0, &message, 1000);
-        assert_eq!((planned.due_ns, planned.left), (1005, Some(3)));
-        let once = PlannedMessage {
-            every: None,
-            count: None,
-            ..message
-        };
-        assert_eq!(Planned::new(0, &once, 1000).left, Some(1));
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use experiment::address;
 use experiment::files::Unwritten;
 use http::Uri;
-use model::{StatusPart, StreamRule, WebSocketCall};
+use model::{GrpcCall, StatusPart, StreamRule, WebSocketCall};
 
+use crate::grpc_args;
 use crate::stream_args;
 use crate::websocket_args;
 use crate::yaml_text::quoted;
@@ -16,6 +17,8 @@ use crate::yaml_text::quoted;
 pub(super) const FILE: &str = "ab.yaml";
 /// The file of the request body, next to the lab.
 const BODY: &str = "ab.body";
+/// The file of the descriptors of a gRPC call, next to the lab.
+const DESCRIPTORS: &str = "ab.descriptors";
 
 /// Length of the discarded load before each block.
 const WARMUP: Duration = Duration::from_millis(200);
@@ -43,6 +46,8 @@ pub(super) struct Comparison {
     pub(super) stream: Option<StreamRule>,
     /// The conversation over WebSocket, instead of a request of HTTP.
     pub(super) websocket: Option<WebSocketCall>,
+    /// The call of gRPC, instead of a request of HTTP.
+    pub(super) grpc: Option<GrpcCall>,
     pub(super) seed: Option<u64>,
 }
 
@@ -86,7 +91,9 @@ impl Comparison {
     pub(super) fn files(&self) -> Unwritten {
         let lab = (PathBuf::from(FILE), self.lab().into_bytes());
         let body = self.body.clone().map(|body| (PathBuf::from(BODY), body));
-        Unwritten([lab].into_iter().chain(body).collect())
+        let set = self.grpc.as_ref().and_then(GrpcCall::set);
+        let set = set.map(|set| (PathBuf::from(DESCRIPTORS), set.to_vec()));
+        Unwritten([lab].into_iter().chain(body).chain(set).collect())
     }
 
     fn lab(&self) -> String {
@@ -115,7 +122,11 @@ impl Comparison {
         if let Some(method) = &self.method {
             text += &format!("  method: {}\n", quoted(method));
         }
-        text += &format!("  path: {}\n", quoted(&path_of_a));
+        match self.grpc {
+            // A call has a path of its own.
+            Some(_) => text += "  http2: on\n",
+            None => text += &format!("  path: {}\n", quoted(&path_of_a)),
+        }
         if !self.headers.is_empty() {
             text += "  headers:\n";
             for (name, value) in &self.headers {
@@ -125,6 +136,10 @@ impl Comparison {
         if let Some(call) = &self.websocket {
             let call = websocket_args::as_yaml(call);
             text += &format!("  requests:\n    - {{websocket: {call}}}\n");
+        }
+        if let Some(call) = &self.grpc {
+            let call = grpc_args::as_yaml(call, DESCRIPTORS);
+            text += &format!("  requests:\n    - {{grpc: {call}}}\n");
         }
         if self.body.is_some() {
             text += &format!("  requests:\n    - {{body: {BODY}}}\n");
@@ -139,7 +154,7 @@ impl Comparison {
         text += &self.b.system("b");
         text += &format!("\nbaseline: {{name: {}}}\nvariants:\n", quoted(&a));
         text += &format!("  - name: {}\n    target: b\n", quoted(&b));
-        if path_of_b != path_of_a {
+        if path_of_b != path_of_a && self.grpc.is_none() {
             text += &format!("    load: {{path: {}}}\n", quoted(&path_of_b));
         }
         text
@@ -202,6 +217,7 @@ mod tests {
             is_same: true,
             stream: None,
             websocket: None,
+            grpc: None,
             seed: None,
         }
     }
@@ -277,6 +293,46 @@ mod tests {
         assert_eq!(chosen(None), (false, Some(Duration::from_secs(2))));
         let block = Duration::from_millis(700);
         assert_eq!(chosen(Some(block)), (true, Some(block)));
+    }
+
+    #[test]
+    fn a_call_of_grpc_is_sent_to_both() {
+        let message = |json: &str, count: Option<u64>| model::PlannedMessage {
+            content: model::MessageContent::Text(json.to_owned()),
+            after: Duration::ZERO,
+            every: count.map(|_| Duration::from_millis(20)),
+            count,
+        };
+        let call = GrpcCall {
+            method: "null.Echo/Chat".to_owned(),
+            descriptors: model::GrpcDescriptors::Reflection,
+            messages: vec![
+                message(r#"{"text":"a: \"b\""}"#, Some(3)),
+                message("{}", Some(2)),
+            ],
+            has_replies: true,
+            hold: None,
+            deadline: Some(Duration::from_secs(2)),
+            is_compressed: true,
+            status: 5,
+            answer: Some(r#"{"text":"b"}"#.to_owned()),
+        };
+        let together = GrpcCall {
+            messages: vec![message("{}", None), message("{}", None)],
+            has_replies: false,
+            ..call.clone()
+        };
+        for call in [call, together] {
+            let comparison = Comparison {
+                grpc: Some(call.clone()),
+                is_same: false,
+                ..comparison("http://127.0.0.1:1/", "http://127.0.0.1:2/")
+            };
+            let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
+            for variant in std::iter::once(&lab.baseline).chain(&lab.variants) {
+                assert_eq!(variant.requests[0].grpc.as_ref(), Some(&call));
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use experiment::address;
 use http::Uri;
 
 use super::compose::ComposeDraft;
+use super::proto::Calls;
 use super::proxies::{FOLDER, KnownProxy};
 use super::requests::Requests;
 use crate::yaml_text::quoted;
@@ -83,6 +84,8 @@ pub(super) struct Draft<'a> {
     pub(super) path: Option<&'a str>,
     /// Imported requests, instead of one request to that path.
     pub(super) requests: Option<&'a Requests>,
+    /// Calls of gRPC, instead of requests.
+    pub(super) calls: Option<&'a Calls>,
     pub(super) setup: &'a Setup,
 }
 
@@ -163,9 +166,10 @@ impl Draft<'_> {
     }
 
     fn load(&self) -> String {
-        let sent = match self.requests {
-            Some(requests) => requests.load(),
-            None => format!("  path: {}\n", quoted(&self.request_path())),
+        let sent = match (self.requests, self.calls) {
+            (Some(requests), _) => requests.load(),
+            (None, Some(calls)) => calls.load(),
+            (None, None) => format!("  path: {}\n", quoted(&self.request_path())),
         };
         let head = match self.requests {
             Some(requests) if requests.is_websocket() => {
@@ -441,6 +445,7 @@ mod tests {
             folder: "../..",
             path: None,
             requests: None,
+            calls: None,
             setup,
         }
     }

@@ -146,7 +146,13 @@ pub(crate) struct Args {
     )]
     pub(super) data: Option<String>,
     /// File with the body.
-    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "FILE",
+        help_heading = "Request",
+        conflicts_with = "grpc"
+    )]
     pub(super) data_file: Option<PathBuf>,
     /// File of requests in vegeta's format, sent in rotation. - is stdin.
     ///
@@ -154,7 +160,7 @@ pub(crate) struct Args {
     /// targets, and `#` starts a comment. JSON format: one object per line with `method`, `url`,
     /// `header` (lists of values by name), `body` (base64) and our own key `weight`. All targets have
     /// the same host and port. Paths of bodies are relative to the current folder.
-    #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
+    #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file", "grpc"])]
     pub(super) targets: Option<PathBuf>,
     /// File with the requests of one user in their order (YAML).
     ///
@@ -164,7 +170,7 @@ pub(crate) struct Args {
     /// latency of the first step counts from the planned moment (open loop) or from the send (closed
     /// loop). The latency of a later step counts from the end of the response before it plus its
     /// `pause`. docs/labs.md lists all keys.
-    #[arg(long, value_name = "FILE", help_heading = "Request", requires = "url", conflicts_with_all = ["targets", "method", "data", "data_file", "data_set", "expect", "expect_graphql", "expect_body", "expect_headers"])]
+    #[arg(long, value_name = "FILE", help_heading = "Request", requires = "url", conflicts_with_all = ["targets", "method", "data", "data_file", "data_set", "grpc", "expect", "expect_graphql", "expect_body", "expect_headers"])]
     pub(super) scenario: Option<PathBuf>,
     /// File of values for {{column}} in requests: CSV or JSON lines.
     ///

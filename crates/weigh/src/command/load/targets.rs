@@ -140,6 +140,7 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
         body,
         expect: Expectation::default(),
         websocket: None,
+        grpc: None,
         weight: target.weight,
     })
 }

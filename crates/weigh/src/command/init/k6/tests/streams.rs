@@ -21,6 +21,7 @@ fn written(files: &[(&str, &str)]) -> (Requests, String) {
         folder: "../..",
         path: None,
         requests: Some(&requests),
+        calls: None,
         setup: &setup,
     };
     let text = draft.text();

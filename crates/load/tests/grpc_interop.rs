@@ -1,0 +1,406 @@
+//! The interoperability tests of gRPC, against the test server of grpc-go. Its descriptors come by reflection.
+//!
+//! The names of the tests are the names of the cases in "gRPC Interoperability Test Case Descriptions".
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy exempts test functions, but not what they call"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use load::{
+    Address, Answer, Framing, GrpcCall, GrpcDescriptors, Job, Measurement, Protocol, Request,
+    StreamEnd, StreamRule, Target, Version, exchange,
+};
+use model::{Load, MessageContent, PlannedMessage, Stop};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Calls of each case.
+const CALLS: u64 = 8;
+
+/// The server, until it is dropped.
+struct Server {
+    process: Child,
+    target: Target,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended, and the test shows that.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn build() -> Result<PathBuf, String> {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc-interop");
+    let go = |words: &[&str]| {
+        // The build has a low priority, because other tests run now and measure time.
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "19", "go"]).args(words);
+        nice.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grpc-interop"));
+        let output = nice.output().expect("nice is installed");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    if !go(&["version"]).0 {
+        return Err("go is not installed".to_owned());
+    }
+    let (is_there, error) = go(&["list", "-deps", "."]);
+    if !is_there {
+        return Err(format!(
+            "the modules of the test server cannot be had: {error}"
+        ));
+    }
+    let path = program.display().to_string();
+    let (is_built, error) = go(&["build", "-ldflags", "-s -w", "-o", &path, "."]);
+    assert!(is_built, "{error}");
+    Ok(program)
+}
+
+/// Starts the server. `None` after a line NOT RUN, if it cannot be built.
+#[track_caller]
+fn server() -> Option<Server> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let program = match BUILT.get_or_init(build) {
+        Ok(program) => program,
+        Err(reason) => {
+            judged::not_run(reason);
+            return None;
+        }
+    };
+    judged::ran();
+    let mut process = Command::new(program)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let output = process.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    let address: SocketAddr = line.rsplit(' ').next().unwrap().trim().parse().unwrap();
+    let target = Target {
+        address: Address::Tcp(address),
+        host: address.to_string(),
+        protocol: Protocol {
+            version: Version::Http2 { streams: 2 },
+            ..Protocol::default()
+        },
+    };
+    Some(Server { process, target })
+}
+
+/// A call of the test service.
+struct Case(GrpcCall);
+
+fn case(method: &str, messages: &[&str]) -> Case {
+    let message = |json: &&str| PlannedMessage {
+        content: MessageContent::Text((*json).to_owned()),
+        after: Duration::ZERO,
+        every: None,
+        count: None,
+    };
+    Case(GrpcCall {
+        method: format!("grpc.testing.{method}"),
+        descriptors: GrpcDescriptors::Reflection,
+        messages: messages.iter().map(message).collect(),
+        has_replies: false,
+        hold: None,
+        deadline: None,
+        is_compressed: false,
+        status: 0,
+        answer: None,
+    })
+}
+
+impl Case {
+    fn with(mut self, change: impl FnOnce(&mut GrpcCall)) -> Case {
+        change(&mut self.0);
+        self
+    }
+
+    fn request(self, target: &Target) -> Request {
+        let mut request = Request::get(self.0.path());
+        request.method = "POST".to_owned();
+        request.grpc = Some(self.0);
+        load::resolve(&mut request, target, PATIENCE).unwrap();
+        request
+    }
+}
+
+/// Sends a request several times.
+fn measure(target: &Target, request: Request) -> Measurement {
+    let load = Load::Closed {
+        connections: 2,
+        stop: Stop {
+            requests: Some(CALLS),
+            duration: None,
+        },
+    };
+    let job = Job::new(target.clone(), vec![request], load);
+    load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap()
+}
+
+fn reason(measurement: &Measurement) -> &str {
+    let sample = measurement.failures.first();
+    sample.map_or("", |sample| sample.reason.as_str())
+}
+
+#[track_caller]
+fn passes(target: &Target, request: Request) -> (Measurement, Answer) {
+    let answer = exchange(target, &request, PATIENCE).unwrap();
+    load::check(&request.expect, &answer).unwrap();
+    let measurement = measure(target, request);
+    let passed = measurement.outcomes.passed;
+    assert_eq!(passed, CALLS, "{}", reason(&measurement));
+    (measurement, answer)
+}
+
+/// Zeros in base64.
+fn zeros(count: usize) -> String {
+    let mut text = "AAAA".repeat(count / 3);
+    text += ["", "AA==", "AAA="][count % 3];
+    text
+}
+
+fn large() -> (String, String) {
+    let body = zeros(271_828);
+    let request = format!(r#"{{"responseSize":314159,"payload":{{"body":"{body}"}}}}"#);
+    let answer = format!(r#"{{"payload":{{"body":"{}"}}}}"#, zeros(314_159));
+    (request, answer)
+}
+
+#[test]
+fn empty_unary() {
+    let Some(server) = server() else { return };
+    let request = case("TestService/EmptyCall", &["{}"]).request(&server.target);
+    let (_, answer) = passes(&server.target, request);
+    assert_eq!(answer.body, [0; 5]);
+}
+
+#[test]
+fn large_unary() {
+    let Some(server) = server() else { return };
+    let (message, answer) = large();
+    let call = case("TestService/UnaryCall", &[&message]);
+    let request = call.with(|call| call.answer = Some(answer));
+    let (measurement, _) = passes(&server.target, request.request(&server.target));
+    assert!(measurement.events.is_none());
+    // A body with one byte less is found.
+    let shorter = format!(r#"{{"payload":{{"body":"{}"}}}}"#, zeros(314_158));
+    let call = case("TestService/UnaryCall", &[&message]);
+    let request = call.with(|call| call.answer = Some(shorter));
+    let wrong = measure(&server.target, request.request(&server.target));
+    assert_eq!(wrong.outcomes.mismatched.body, CALLS);
+}
+
+#[test]
+fn client_compressed_unary() {
+    let Some(server) = server() else { return };
+    let (message, answer) = large();
+    let request = case("TestService/UnaryCall", &[&message]).with(|call| {
+        call.is_compressed = true;
+        call.answer = Some(answer);
+    });
+    let (measurement, answer) = passes(&server.target, request.request(&server.target));
+    // The server compresses its answers to a client that does.
+    assert_eq!(answer.header("grpc-encoding"), Some("gzip"));
+    assert!(measurement.bytes_out < CALLS * 10_000);
+    assert!(measurement.bytes_in < CALLS * 10_000);
+}
+
+#[test]
+fn client_streaming() {
+    let Some(server) = server() else { return };
+    let messages = [27_182, 8, 1_828, 45_904]
+        .map(|size| format!(r#"{{"payload":{{"body":"{}"}}}}"#, zeros(size)));
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    for every in [None, Some(Duration::from_millis(5))] {
+        let request = case("TestService/StreamingInputCall", &messages).with(|call| {
+            call.answer = Some(r#"{"aggregatedPayloadSize":74922}"#.to_owned());
+            for (index, message) in call.messages.iter_mut().enumerate() {
+                message.after = every.unwrap_or_default() * u32::try_from(index).unwrap();
+            }
+        });
+        passes(&server.target, request.request(&server.target));
+    }
+}
+
+const SIZES: &str =
+    r#"{"responseParameters":[{"size":31415},{"size":9},{"size":2653},{"size":58979}]}"#;
+
+#[test]
+fn client_compressed_streaming() {
+    let Some(server) = server() else { return };
+    let messages =
+        [27_182, 45_904].map(|size| format!(r#"{{"payload":{{"body":"{}"}}}}"#, zeros(size)));
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    let request = case("TestService/StreamingInputCall", &messages).with(|call| {
+        call.is_compressed = true;
+        call.answer = Some(r#"{"aggregatedPayloadSize":73086}"#.to_owned());
+    });
+    let (measurement, _) = passes(&server.target, request.request(&server.target));
+    assert!(measurement.bytes_out < CALLS * 10_000);
+}
+
+#[test]
+fn server_streaming() {
+    let Some(server) = server() else { return };
+    for is_compressed in [false, true] {
+        let call = case("TestService/StreamingOutputCall", &[SIZES]);
+        let call = call.with(|call| call.is_compressed = is_compressed);
+        let mut request = call.request(&server.target);
+        let rule = request.expect.stream.as_mut().unwrap();
+        rule.events = Some(4);
+        let (measurement, _) = passes(&server.target, request);
+        assert_eq!(measurement.events.unwrap().events, CALLS * 4);
+    }
+}
+
+#[test]
+fn ping_pong() {
+    let Some(server) = server() else { return };
+    let messages =
+        [(31_415, 27_182), (9, 8), (2_653, 1_828), (58_979, 45_904)].map(|(answer, own)| {
+            let body = zeros(own);
+            format!(
+                r#"{{"responseParameters":[{{"size":{answer}}}],"payload":{{"body":"{body}"}}}}"#
+            )
+        });
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    let request = case("TestService/FullDuplexCall", &messages).with(|call| {
+        call.has_replies = true;
+        for (index, message) in call.messages.iter_mut().enumerate() {
+            message.after = Duration::from_millis(10) * u32::try_from(index).unwrap();
+        }
+    });
+    let (measurement, _) = passes(&server.target, request.request(&server.target));
+    let events = measurement.events.unwrap();
+    assert_eq!(events.round_trips.times.len(), CALLS * 4);
+    assert!(measurement.latency.min_ns().unwrap() >= 30_000_000);
+}
+
+#[test]
+fn empty_stream() {
+    let Some(server) = server() else { return };
+    let request = case("TestService/FullDuplexCall", &[]).request(&server.target);
+    let (measurement, _) = passes(&server.target, request);
+    assert_eq!(measurement.events.unwrap().events, 0);
+}
+
+#[test]
+fn custom_metadata() {
+    let Some(server) = server() else { return };
+    for method in ["TestService/UnaryCall", "TestService/FullDuplexCall"] {
+        let mut request = case(method, &["{}"]).request(&server.target);
+        let (first, last) = ("x-grpc-test-echo-initial", "x-grpc-test-echo-trailing-bin");
+        request.headers = vec![
+            (first.to_owned(), "test_initial_metadata_value".to_owned()),
+            (last.to_owned(), "q6ur".to_owned()),
+        ];
+        request.expect.headers = vec![(first.to_owned(), "test_initial_metadata_value".to_owned())];
+        let (_, answer) = passes(&server.target, request);
+        assert!(
+            answer
+                .trailers
+                .contains(&(last.to_owned(), "q6ur".to_owned())),
+            "{:?}",
+            answer.trailers
+        );
+    }
+}
+
+#[test]
+fn status_code_and_message() {
+    let Some(server) = server() else { return };
+    let json = r#"{"responseStatus":{"code":2,"message":"test status message"}}"#;
+    for method in ["TestService/UnaryCall", "TestService/FullDuplexCall"] {
+        let call = || case(method, &[json]);
+        let right = call().with(|call| call.status = 2);
+        passes(&server.target, right.request(&server.target));
+        let wrong = measure(&server.target, call().request(&server.target));
+        assert_eq!(
+            reason(&wrong),
+            "expected grpc-status 0 (OK), found 2 (UNKNOWN): test status message"
+        );
+    }
+}
+
+#[test]
+fn special_status_message() {
+    let Some(server) = server() else { return };
+    let text = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n";
+    let json = format!(
+        r#"{{"responseStatus":{{"code":2,"message":{}}}}}"#,
+        serde_json::Value::from(text)
+    );
+    let request = case("TestService/UnaryCall", &[&json]).request(&server.target);
+    let wrong = measure(&server.target, request);
+    assert_eq!(
+        reason(&wrong),
+        format!("expected grpc-status 0 (OK), found 2 (UNKNOWN): {text}")
+    );
+}
+
+#[test]
+fn unimplemented_method_and_service() {
+    let Some(server) = server() else { return };
+    for method in [
+        "TestService/UnimplementedCall",
+        "UnimplementedService/UnimplementedCall",
+    ] {
+        let right = case(method, &["{}"]).with(|call| call.status = 12);
+        passes(&server.target, right.request(&server.target));
+        let wrong = measure(
+            &server.target,
+            case(method, &["{}"]).request(&server.target),
+        );
+        assert!(
+            reason(&wrong).contains("12 (UNIMPLEMENTED)"),
+            "{}",
+            reason(&wrong)
+        );
+    }
+}
+
+#[test]
+fn cancel_after_first_response() {
+    let Some(server) = server() else { return };
+    let json = r#"{"responseParameters":[{"size":31415},{"size":9,"intervalUs":10000000}]}"#;
+    let mut request = case("TestService/FullDuplexCall", &[json]).request(&server.target);
+    request.expect.stream = Some(StreamRule {
+        end: Some(StreamEnd::Count(1)),
+        ..StreamRule::of(Framing::Grpc)
+    });
+    let (measurement, _) = passes(&server.target, request);
+    assert!(measurement.elapsed < Duration::from_secs(5));
+}
+
+#[test]
+fn timeout_on_sleeping_server() {
+    let Some(server) = server() else { return };
+    let json = r#"{"responseParameters":[{"size":31415,"intervalUs":10000000}]}"#;
+    let call = |status: u32| {
+        case("TestService/FullDuplexCall", &[json]).with(|call| {
+            call.deadline = Some(Duration::from_millis(1));
+            call.status = status;
+        })
+    };
+    passes(&server.target, call(4).request(&server.target));
+    let wrong = measure(&server.target, call(0).request(&server.target));
+    assert_eq!(wrong.outcomes.passed, 0);
+    assert!(
+        reason(&wrong).contains("4 (DEADLINE_EXCEEDED)"),
+        "{}",
+        reason(&wrong)
+    );
+}

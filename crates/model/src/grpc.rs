@@ -1,0 +1,173 @@
+//! Calls of gRPC.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::PlannedMessage;
+
+/// A call of gRPC, instead of a body. Its messages are written as JSON until they are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcCall {
+    /// The method: `package.Service/Method`.
+    pub method: String,
+    /// The descriptors of the method.
+    pub descriptors: GrpcDescriptors,
+    /// The messages in order, each as the text of its JSON.
+    pub messages: Vec<PlannedMessage>,
+    /// True if each answer is the reply to the oldest message without a reply. Round trips count from the
+    /// planned time of a message.
+    pub has_replies: bool,
+    /// The time after which no further message is sent. `None` if the last message ends the sending.
+    pub hold: Option<Duration>,
+    /// The time limit that the server receives, and after which the generator ends the call.
+    pub deadline: Option<Duration>,
+    /// True if messages are compressed with gzip.
+    pub is_compressed: bool,
+    /// The correct status, 0 to 16.
+    pub status: u32,
+    /// The fields that each answer must have, as the text of a JSON object. `None` for any answer.
+    pub answer: Option<String>,
+}
+
+/// The source of the descriptors of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrpcDescriptors {
+    /// A set of descriptors (`FileDescriptorSet`).
+    Set(Arc<[u8]>),
+    /// The server sends them before the load.
+    Reflection,
+}
+
+/// The rule of the answers to a call of gRPC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcRule {
+    /// The correct status, 0 to 16.
+    pub status: u32,
+    /// The form of the answers. `None` if they are not read.
+    pub answers: Option<GrpcAnswers>,
+}
+
+/// The form of the answers to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcAnswers {
+    /// The method: `package.Service/Method`.
+    pub method: String,
+    /// The set of descriptors.
+    pub descriptors: Arc<[u8]>,
+    /// The fields that each answer must have, as the text of a JSON object. `None` for any answer.
+    pub fields: Option<String>,
+}
+
+impl GrpcRule {
+    /// Returns a rule for the status alone.
+    #[must_use]
+    pub fn of_status(status: u32) -> GrpcRule {
+        GrpcRule {
+            status,
+            answers: None,
+        }
+    }
+}
+
+impl GrpcCall {
+    /// The rule of its answers.
+    #[must_use]
+    pub fn rule(&self) -> GrpcRule {
+        let answers = self.set().map(|set| GrpcAnswers {
+            method: self.method.clone(),
+            descriptors: Arc::clone(set),
+            fields: self.answer.clone(),
+        });
+        GrpcRule {
+            status: self.status,
+            answers,
+        }
+    }
+
+    /// The set of descriptors. `None` before the server has sent them.
+    #[must_use]
+    pub fn set(&self) -> Option<&Arc<[u8]>> {
+        match &self.descriptors {
+            GrpcDescriptors::Set(set) => Some(set),
+            GrpcDescriptors::Reflection => None,
+        }
+    }
+
+    /// The path of its request.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/{}", self.method)
+    }
+
+    /// True if its messages leave at times of their own, and not together with the head.
+    #[must_use]
+    pub fn is_spaced(&self) -> bool {
+        let is_timed = |message: &PlannedMessage| {
+            message.every.is_some() || message.count.is_some() || !message.after.is_zero()
+        };
+        self.has_replies || self.hold.is_some() || self.messages.iter().any(is_timed)
+    }
+
+    /// The time from its start to its last planned message.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        let last = |message: &PlannedMessage| {
+            let repeats = message.count.unwrap_or(1).saturating_sub(1);
+            let repeats = u32::try_from(repeats).unwrap_or(u32::MAX);
+            let all = message.every.unwrap_or_default().saturating_mul(repeats);
+            message.after.saturating_add(all)
+        };
+        let planned = self.messages.iter().map(last).max().unwrap_or_default();
+        self.hold.unwrap_or(planned)
+    }
+
+    /// The messages as lines of JSON.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let lines: Vec<&str> = self.messages.iter().map(PlannedMessage::text).collect();
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MessageContent;
+
+    #[test]
+    fn a_call_lasts_until_its_last_message() {
+        let message = PlannedMessage {
+            content: MessageContent::Text("{}".to_owned()),
+            after: Duration::ZERO,
+            every: None,
+            count: None,
+        };
+        let mut call = GrpcCall {
+            method: "a.B/C".to_owned(),
+            descriptors: GrpcDescriptors::Reflection,
+            messages: vec![message.clone()],
+            has_replies: false,
+            hold: None,
+            deadline: None,
+            is_compressed: false,
+            status: 0,
+            answer: None,
+        };
+        assert!(!call.is_spaced());
+        assert_eq!(
+            (call.length(), call.path()),
+            (Duration::ZERO, "/a.B/C".to_owned())
+        );
+        call.messages.push(PlannedMessage {
+            after: Duration::from_millis(5),
+            every: Some(Duration::from_millis(10)),
+            count: Some(4),
+            ..message
+        });
+        assert!(call.is_spaced());
+        assert_eq!(call.length(), Duration::from_millis(35));
+        call.hold = Some(Duration::from_millis(20));
+        assert_eq!(call.length(), Duration::from_millis(20));
+        assert_eq!(call.text(), "{}\n{}");
+    }
+}
