@@ -9,7 +9,7 @@ use crate::clock::{Clock, to_ns};
 use crate::error::LoadError;
 use crate::error::RequestError;
 use crate::general::{self, Messages, Outlet, Route};
-use crate::job::{Data, Job, Request, RowOrder, StatusRule};
+use crate::job::{Data, Job, Request, RowOrder, StatusRule, Version};
 use crate::lane::Workload;
 use crate::recorder::{Blocks, Recorder};
 use crate::rendered::{self, Rendered, Rotation};
@@ -255,13 +255,21 @@ fn messages(
     script: &Script,
     route: &Route,
 ) -> Result<Messages, LoadError> {
-    general::messages(rotation, script, route).map_err(|(index, reason)| {
+    let is_call = |request: &Request| request.expect.grpc_status.is_some();
+    let is_http3 = matches!(job.target.protocol.version, Version::Http3 { .. });
+    let call = job.requests.iter().position(is_call).filter(|_| is_http3);
+    let refused = call.map(|index| {
+        let reason = "gRPC is not supported. Use HTTP/2".to_owned();
+        Err((index, RequestError::Http3(reason)))
+    });
+    let messages = refused.unwrap_or_else(|| general::messages(rotation, script, route));
+    messages.map_err(|(index, reason)| {
         let request = &job.requests[index];
         LoadError::Request {
             index,
             method: request.method.clone(),
             path: request.path.clone(),
-            reason: RequestError::Http2(reason),
+            reason,
         }
     })
 }

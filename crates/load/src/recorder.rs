@@ -89,6 +89,8 @@ pub(crate) struct Recorder {
     waited: u64,
     pub(crate) unsolicited: u64,
     pub(crate) sent_again: u64,
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_lost: u64,
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
@@ -141,6 +143,8 @@ impl Recorder {
             waited: 0,
             unsolicited: 0,
             sent_again: 0,
+            packets_sent: 0,
+            packets_lost: 0,
             sent: 0,
             // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
@@ -431,6 +435,8 @@ impl Recorder {
         self.waited += other.waited;
         self.unsolicited += other.unsolicited;
         self.sent_again += other.sent_again;
+        self.packets_sent += other.packets_sent;
+        self.packets_lost += other.packets_lost;
         self.sent += other.sent;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
@@ -531,6 +537,8 @@ impl Recorder {
             waited: self.waited,
             unsolicited: self.unsolicited,
             sent_again: self.sent_again,
+            packets_sent: self.packets_sent,
+            packets_lost: self.packets_lost,
             elapsed: Duration::from_nanos(elapsed_ns),
             sending: Duration::from_nanos(sending_ns),
             window_width,

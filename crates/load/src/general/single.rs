@@ -10,12 +10,11 @@ use super::http1::Exchange;
 use super::http2::Limits;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
-use super::route::{Channel, Route};
+use super::route::{Channel, Route, Session};
 use super::stream::Stream;
 use super::websocket;
 use crate::answer::{Answer, Failure, Gathering};
 use crate::clock::Clock;
-use crate::error::RequestError;
 use crate::job::{Bounds, Target, WebSocketCall};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
@@ -32,7 +31,7 @@ pub(crate) fn exchange(
     let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
     let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
     let peer = Peer::new(&target.address).map_err(failed)?;
-    let message = Message::new(request, route.is_encrypted());
+    let message = route.message(request);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -50,17 +49,8 @@ pub(crate) fn exchange(
             Channel::Http1 { stream, .. } => {
                 over_http1(stream, asked, request, &mut progress, gathering).await
             }
-            Channel::Http2(session) => {
-                let message = message.map_err(RequestError::Http2)?;
-                let limits = Limits {
-                    clock: Clock::start(),
-                    bounds: Bounds::default(),
-                    was_idle: false,
-                };
-                let received = match session.send(message).await {
-                    Ok(sending) => sending.receive(limits, &mut progress, &mut gathering).await,
-                    Err(error) => Err(error),
-                };
+            Channel::Shared(session) => {
+                let received = over_session(session, message?, &mut progress, &mut gathering).await;
                 received
                     .map(|()| gathering.answer)
                     .map_err(|error| failure(error, progress.bytes))
@@ -77,6 +67,31 @@ pub(crate) fn exchange(
             limit: timeout,
             found_bytes: progress.bytes,
         }))
+}
+
+/// Sends the request over HTTP/2 or HTTP/3 and reads the response.
+async fn over_session(
+    session: Session,
+    message: Message,
+    progress: &mut ResponseProgress,
+    gathering: &mut Gathering,
+) -> Result<(), ExchangeError> {
+    let limits = Limits {
+        clock: Clock::start(),
+        bounds: Bounds::default(),
+        was_idle: false,
+    };
+    match session {
+        Session::Http2(session) => {
+            let sending = session.send(message).await?;
+            sending.receive(limits, progress, gathering).await
+        }
+        Session::Http3(session) => {
+            let room = session.enter().await?;
+            let sending = session.send(message, room).await?;
+            sending.receive(limits, progress, gathering).await
+        }
+    }
 }
 
 /// Sends the request over HTTP/1.1 and reads the response.

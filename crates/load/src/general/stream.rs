@@ -20,6 +20,10 @@ const AT_ONCE_MAX: usize = 64 * 1024;
 pub(super) struct Traffic {
     pub(super) bytes_in: Cell<u64>,
     pub(super) bytes_out: Cell<u64>,
+    /// Packets of HTTP/3 that were sent.
+    pub(super) packets_sent: Cell<u64>,
+    /// Of those, packets that the target did not acknowledge in time.
+    pub(super) packets_lost: Cell<u64>,
 }
 
 impl Traffic {
@@ -27,6 +31,8 @@ impl Traffic {
     pub(super) fn reset(&self) {
         self.bytes_in.set(0);
         self.bytes_out.set(0);
+        self.packets_sent.set(0);
+        self.packets_lost.set(0);
     }
 }
 
