@@ -200,11 +200,10 @@ impl<'a> TokioEngine<'a> {
     pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
         // The tasks use sockets and slots, so they end before the lanes are taken.
         drop(self.tasks);
-        let mut is_told = true;
         let state = &self.state;
         for (lane, endpoint) in state.lanes.borrow_mut().iter_mut().zip(&state.endpoints) {
             for link in &endpoint.links {
-                is_told &= !link.close();
+                link.close();
             }
             let (traffic, recorder) = (&endpoint.traffic, &mut lane.recorder);
             recorder.bytes_in = traffic.bytes_in.get();
@@ -212,9 +211,9 @@ impl<'a> TokioEngine<'a> {
             recorder.packets_sent = traffic.packets_sent.get();
             recorder.packets_lost = traffic.packets_lost.get();
         }
-        if !is_told {
-            // A target that is not told keeps the connections for a while.
-            self.runtime.block_on(http3::leave());
+        for endpoint in &state.endpoints {
+            // A target that is not told keeps its connections for a while.
+            self.runtime.block_on(endpoint.route.leave());
         }
         (self.state.lanes.take(), self.pacer.was_interrupted())
     }

@@ -64,10 +64,9 @@ impl Link {
         }
     }
 
-    /// Closes the connection, if there is one. Returns true if the target must still be told.
-    pub(super) fn close(&self) -> bool {
-        let closed = self.channel.borrow_mut().take();
-        matches!(closed, Some(Channel::Shared(Session::Http3(_))))
+    /// Closes the connection, if there is one.
+    pub(super) fn close(&self) {
+        *self.channel.borrow_mut() = None;
     }
 
     /// Returns the pause of a closed loop after another refusal.

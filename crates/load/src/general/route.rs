@@ -124,6 +124,13 @@ impl Route {
         self.tls.is_some()
     }
 
+    /// Tells targets that connections were closed, unless the kernel does.
+    pub(super) async fn leave(&self) {
+        if self.quic.is_some() {
+            http3::leave().await;
+        }
+    }
+
     /// Connects, including TLS and the protocol.
     ///
     /// # Errors

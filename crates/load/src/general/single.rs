@@ -61,12 +61,14 @@ pub(crate) fn exchange(
     let hold = asked.conversation.as_ref().and_then(|call| call.hold);
     let timeout = timeout + hold.unwrap_or_default();
     let conversation = async { tokio::time::timeout(timeout, conversation).await };
-    tasks
-        .block_on(&runtime, conversation)
-        .unwrap_or(Err(Failure::Timeout {
-            limit: timeout,
-            found_bytes: progress.bytes,
-        }))
+    let answered = tasks.block_on(&runtime, conversation);
+    // The task of a connection holds it.
+    drop(tasks);
+    runtime.block_on(route.leave());
+    answered.unwrap_or(Err(Failure::Timeout {
+        limit: timeout,
+        found_bytes: progress.bytes,
+    }))
 }
 
 /// Sends the request over HTTP/2 or HTTP/3 and reads the response.
