@@ -83,6 +83,8 @@ pub(super) fn settings(tls: Arc<quinn::rustls::ClientConfig>) -> Result<ClientCo
 /// What a connection, its library and its streams share.
 #[derive(Default)]
 pub(super) struct Shared {
+    /// The stream in the last GOAWAY, before the library has judged the frame.
+    announced: Cell<Option<u64>>,
     /// The first stream that the target does not process, after it announced its end.
     leaving: Cell<Option<u64>>,
     /// The rule that the target broke.
@@ -93,11 +95,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Handles the end that the target announces.
-    fn leave(&self, first: u64) {
-        let before = self.leaving.get().unwrap_or(u64::MAX);
-        self.leaving.set(Some(first.min(before)));
-        self.changed.notify_waiters();
+    /// Handles the end that the target announced with a valid frame.
+    fn leave(&self) {
+        if let Some(first) = self.announced.take() {
+            self.leaving.set(Some(first));
+            self.changed.notify_waiters();
+        }
     }
 
     /// Closes the connection, because the target broke a rule.
@@ -122,8 +125,8 @@ pub(super) struct Session {
     shared: Rc<Shared>,
     task: JoinHandle<()>,
     under_way: Cell<usize>,
-    /// Requests that wait for a stream.
-    waiting: Cell<usize>,
+    /// True if the target has granted a stream.
+    has_let_in: Cell<bool>,
     /// True if it has carried a response.
     pub(super) is_used: Cell<bool>,
     traffic: Rc<Traffic>,
@@ -167,7 +170,13 @@ impl Session {
         let (mut driver, sender) = built.map_err(refused)?;
         let (own, held) = (Rc::clone(&shared), connection.clone());
         let task = tokio::task::spawn_local(async move {
-            let ended = pin!(poll_fn(|context| driver.poll_close(context)));
+            let ended = pin!(poll_fn(|context| {
+                let polled = driver.poll_close(context);
+                if polled.is_pending() {
+                    own.leave();
+                }
+                polled
+            }));
             let fault = pin!(own.fault.raised());
             if let Either::Right(_) = select(ended, fault).await {
                 held.close(number(Code::H3_NO_ERROR), b"");
@@ -181,7 +190,7 @@ impl Session {
             shared,
             task,
             under_way: Cell::new(0),
-            waiting: Cell::new(0),
+            has_let_in: Cell::new(false),
             is_used: Cell::new(false),
             traffic: Rc::clone(traffic),
             counted: Cell::default(),
@@ -198,9 +207,9 @@ impl Session {
         self.under_way.get() == 1
     }
 
-    /// True if the target grants no stream at all.
+    /// True if the target has granted no stream at all.
     pub(super) fn grants_no_stream(&self) -> bool {
-        self.is_open() && self.waiting.get() > 0 && self.under_way.get() == 0
+        self.is_open() && !self.has_let_in.get()
     }
 
     /// Waits until the target accepts one more stream.
@@ -209,7 +218,6 @@ impl Session {
     ///
     /// If the connection cannot carry the request, of which no byte has left.
     pub(super) async fn enter(self: &Rc<Session>) -> Result<Room, ExchangeError> {
-        let waiting = Counter::of(self, |session| &session.waiting);
         let opened = {
             let opening = pin!(self.connection.open_bi());
             let gone = pin!(self.gone(u64::MAX));
@@ -218,14 +226,15 @@ impl Session {
                 Either::Right(_) => None,
             }
         };
-        drop(waiting);
         let Some((send, receive)) = opened else {
             return Err(ExchangeError::Stale(
                 of_connection(&self.connection, &self.shared).1,
             ));
         };
+        self.has_let_in.set(true);
+        self.under_way.set(self.under_way.get() + 1);
         Ok(Room {
-            under_way: Counter::of(self, |session| &session.under_way),
+            under_way: UnderWay(Rc::clone(self)),
             send,
             receive,
         })
@@ -276,8 +285,7 @@ impl Session {
             length => vec![body, data_head(length)],
         };
         let mut sending = Sending {
-            session: Rc::clone(self),
-            _under_way: under_way,
+            under_way,
             id,
             stream,
             heads,
@@ -353,39 +361,24 @@ async fn handshake(
 }
 
 /// Counts one request for as long as it is kept.
-struct Counter {
-    session: Rc<Session>,
-    count: fn(&Session) -> &Cell<usize>,
-}
+struct UnderWay(Rc<Session>);
 
-impl Counter {
-    fn of(session: &Rc<Session>, count: fn(&Session) -> &Cell<usize>) -> Counter {
-        count(session).set(count(session).get() + 1);
-        Counter {
-            session: Rc::clone(session),
-            count,
-        }
-    }
-}
-
-impl Drop for Counter {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        let count = (self.count)(&self.session);
-        count.set(count.get() - 1);
+        self.0.under_way.set(self.0.under_way.get() - 1);
     }
 }
 
 /// An open stream for one request.
 pub(super) struct Room {
-    under_way: Counter,
+    under_way: UnderWay,
     send: SendStream,
     receive: quinn::RecvStream,
 }
 
 /// A request that was passed to the library. Dropping it cancels its stream.
 pub(super) struct Sending {
-    session: Rc<Session>,
-    _under_way: Counter,
+    under_way: UnderWay,
     id: u64,
     stream: RequestStream<LibraryStream, Bytes>,
     heads: Heads,
@@ -561,7 +554,7 @@ impl Sending {
     async fn refused(&self, error: &StreamError, limits: Limits) -> ExchangeError {
         let Session {
             connection, shared, ..
-        } = &*self.session;
+        } = &*self.under_way.0;
         if let Some(failure) = of_part(error, limits.bounds) {
             return failure;
         }
@@ -573,7 +566,7 @@ impl Sending {
 
     /// Returns the next part of the response. `None` at its end.
     async fn part(&mut self, stage: Stage) -> Result<Option<Part>, ExchangeError> {
-        let session = Rc::clone(&self.session);
+        let session = Rc::clone(&self.under_way.0);
         let mut gone = pin!(session.gone(self.id));
         poll_fn(|context| {
             self.poll_upload(context);

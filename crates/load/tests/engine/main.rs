@@ -21,6 +21,7 @@ mod together;
 mod websocket;
 mod wire;
 mod wire_http2;
+mod wire_http3;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -328,7 +328,7 @@ impl quic::RecvStream for ControlStream {
             return Poll::Ready(Err(StreamErrorIncoming::Unknown(words.into())));
         }
         if let Some(id) = self.watch.read(&chunk.bytes) {
-            self.shared.leave(id);
+            self.shared.announced.set(Some(id));
         }
         Poll::Ready(Ok(Some(chunk.bytes)))
     }
