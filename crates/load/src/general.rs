@@ -53,7 +53,7 @@ pub(crate) use message::Messages;
 use message::{shown_over_http2, shown_over_http3};
 use route::Channel;
 pub(crate) use route::Route;
-pub(crate) use single::exchange;
+pub(crate) use single::{exchange, reach};
 pub(crate) use timer::Timer;
 
 /// Translates a rotation.
@@ -208,8 +208,8 @@ impl<'a> TokioEngine<'a> {
             let (traffic, recorder) = (&endpoint.traffic, &mut lane.recorder);
             recorder.bytes_in = traffic.bytes_in.get();
             recorder.bytes_out = traffic.bytes_out.get();
-            recorder.packets_sent = traffic.packets_sent.get();
-            recorder.packets_lost = traffic.packets_lost.get();
+            let has_packets = matches!(endpoint.route.version, Version::Http3 { .. });
+            recorder.packets = has_packets.then(|| traffic.packets.get());
         }
         for endpoint in &state.endpoints {
             // A target that is not told keeps its connections for a while.

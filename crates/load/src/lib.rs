@@ -63,7 +63,7 @@ pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, check};
 pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
-pub use exchange::{WalkError, exchange, walk};
+pub use exchange::{WalkError, exchange, reach, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
     Job, Protocol, Range, Request, RowOrder, StatusRule, StreamEnd, StreamRule, Target, Trust,
@@ -72,7 +72,7 @@ pub use job::{
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
     CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Iterations,
-    Measurement, Outcomes, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement, TimedSum,
+    Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement, TimedSum,
     Window,
 };
 pub use mismatch::Mismatch;

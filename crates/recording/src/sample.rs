@@ -216,6 +216,7 @@ impl SampleRun {
             planned: ANSWERS,
             waited: 0,
             sent_again: 0,
+            packets: None,
             outcomes: passed(ANSWERS),
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,

@@ -17,6 +17,7 @@ use futures_util::future::{Either, select};
 use h3::client::{RequestStream, SendRequest};
 use h3::error::{Code, StreamError};
 use http::{Method, StatusCode};
+use model::Packets;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, SendStream, TokioRuntime, VarInt};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -138,8 +139,7 @@ pub(super) struct Session {
 struct Counted {
     bytes_in: u64,
     bytes_out: u64,
-    packets: u64,
-    lost: u64,
+    packets: Packets,
 }
 
 impl Session {
@@ -310,15 +310,19 @@ impl Session {
         let now = Counted {
             bytes_in: stats.udp_rx.bytes,
             bytes_out: stats.udp_tx.bytes,
-            packets: stats.path.sent_packets,
-            lost: stats.path.lost_packets,
+            packets: Packets {
+                sent: stats.path.sent_packets,
+                lost: stats.path.lost_packets,
+            },
         };
         let before = self.counted.replace(now);
         let add = |total: &Cell<u64>, now: u64, before: u64| total.set(total.get() + now - before);
         add(&self.traffic.bytes_in, now.bytes_in, before.bytes_in);
         add(&self.traffic.bytes_out, now.bytes_out, before.bytes_out);
-        add(&self.traffic.packets_sent, now.packets, before.packets);
-        add(&self.traffic.packets_lost, now.lost, before.lost);
+        let mut packets = self.traffic.packets.get();
+        packets.sent += now.packets.sent - before.packets.sent;
+        packets.lost += now.packets.lost - before.packets.lost;
+        self.traffic.packets.set(packets);
     }
 }
 

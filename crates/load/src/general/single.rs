@@ -71,6 +71,28 @@ pub(crate) fn exchange(
     }))
 }
 
+/// Opens one connection, and closes it.
+pub(crate) fn reach(target: &Target, timeout: Duration) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
+    let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
+    let peer = Peer::new(&target.address).map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let tasks = LocalSet::new();
+    let connected = tasks.block_on(&runtime, async {
+        let connecting = async { route.connect(&peer, &Rc::default()).await.map(drop) };
+        tokio::time::timeout(timeout, connecting).await
+    });
+    drop(tasks);
+    runtime.block_on(route.leave());
+    match connected {
+        Ok(connected) => connected.map_err(|(_, reason)| Failure::Connect(reason)),
+        Err(_) => Err(Failure::Connect(format!("no connection within {timeout:?}"))),
+    }
+}
+
 /// Sends the request over HTTP/2 or HTTP/3 and reads the response.
 async fn over_session(
     session: Session,

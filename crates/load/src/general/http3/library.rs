@@ -139,7 +139,7 @@ impl quic::OpenStreams<Bytes> for Library {
         let connection = self.connection();
         let open = || Box::pin(async move { connection.open_uni().await }) as Pin<Box<_>>;
         let opened = ready!(poll_kept(&mut self.opening, open, context));
-        let stream = opened.map_err(|error| lost(error))?;
+        let stream = opened.map_err(lost)?;
         Poll::Ready(Ok(OwnStream::new(Rc::new(RefCell::new(stream)))))
     }
 
