@@ -72,8 +72,8 @@ pub use job::{
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
     CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Iterations,
-    Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement, TimedSum,
-    Window,
+    Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement,
+    TimedSum, Window,
 };
 pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Throttled, micros};
+use model::{
+    CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Throttled, micros,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;

@@ -89,7 +89,9 @@ pub(crate) fn reach(target: &Target, timeout: Duration) -> Result<(), Failure> {
     runtime.block_on(route.leave());
     match connected {
         Ok(connected) => connected.map_err(|(_, reason)| Failure::Connect(reason)),
-        Err(_) => Err(Failure::Connect(format!("no connection within {timeout:?}"))),
+        Err(_) => Err(Failure::Connect(format!(
+            "no connection within {timeout:?}"
+        ))),
     }
 }
 
