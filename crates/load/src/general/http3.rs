@@ -59,7 +59,7 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(4);
 const DECODED_MAX: u64 = 1024 * 1024;
 
 /// The name of HTTP/3 in handshakes.
-pub(super) const ALPN: &[u8] = b"h3";
+pub(crate) const ALPN: &[u8] = b"h3";
 
 /// Returns the settings of connections with these certificates.
 ///

@@ -12,6 +12,7 @@ mod general;
 mod general_scenario;
 mod grpc;
 mod modern;
+mod null_http3;
 mod null_websocket;
 mod open;
 mod scenario;

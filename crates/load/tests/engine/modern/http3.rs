@@ -81,7 +81,8 @@ async fn serve(host: Rc<Host>, quic: Connection) {
             async move { host.answer_http3(number, path, stream, quic).await },
         );
         if is_leaving.replace(false) {
-            let _ = connection.shutdown(0).await;
+            // The first stream that is not processed is the one after this one.
+            let _ = connection.shutdown(1).await;
         }
     }
 }
