@@ -314,14 +314,22 @@ impl Host {
         if let Some(marker) = &events.marker {
             stream.send_data(events.event(marker).into()).await?;
         }
-        while events.stays_open {
-            tokio::time::sleep(LOOK_FOR_CLIENT).await;
-            // An empty frame fails if the client has left.
-            if stream.send_data(Bytes::new()).await.is_err() {
-                return Ok(());
-            }
+        if events.stays_open {
+            wait_for_client(stream).await;
+            return Ok(());
         }
         stream.finish().await
+    }
+}
+
+/// Waits until the client has left a response.
+async fn wait_for_client(stream: &mut Stream) {
+    loop {
+        tokio::time::sleep(LOOK_FOR_CLIENT).await;
+        // An empty frame fails if the client has left.
+        if stream.send_data(Bytes::new()).await.is_err() {
+            return;
+        }
     }
 }
 

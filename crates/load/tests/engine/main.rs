@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod caddy_http3;
 mod closed;
 mod failures;
 mod general;
