@@ -49,13 +49,13 @@ mod websocket;
 
 use endpoint::Endpoint;
 pub(crate) use endpoint::Outlet;
-pub(crate) use http3::ALPN as HTTP3_ALPN;
 pub(crate) use message::Messages;
 use message::{shown_over_http2, shown_over_http3};
 use route::Channel;
 pub(crate) use route::Route;
 pub(crate) use single::{exchange, reach};
 pub(crate) use timer::Timer;
+pub(crate) use tls::HTTP3_ALPN;
 
 /// Translates a rotation.
 ///

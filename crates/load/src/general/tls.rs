@@ -18,6 +18,9 @@ use tokio_rustls::rustls::{
 use crate::error::TlsError;
 use crate::job::{ClientIdentity, Target, Trust, Version};
 
+/// The name of HTTP/3 in handshakes.
+pub(crate) const HTTP3_ALPN: &[u8] = b"h3";
+
 /// The configuration for every handshake with the target.
 #[derive(Clone)]
 pub(super) struct Tls {
@@ -65,7 +68,7 @@ impl Tls {
         let protocol: &[u8] = match target.protocol.version {
             Version::Http1 => b"http/1.1",
             Version::Http2 { .. } => b"h2",
-            Version::Http3 { .. } => super::http3::ALPN,
+            Version::Http3 { .. } => HTTP3_ALPN,
         };
         config.alpn_protocols = vec![protocol.to_vec()];
         Ok(Tls {

@@ -58,7 +58,11 @@ impl Datagrams {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let socket = UdpSocket::bind(own)?;
+        let socket = UdpSocket::bind(own).map_err(|error| match error.kind() {
+            // Any free port would do, so all are in use. Over TCP this has another name.
+            io::ErrorKind::AddrInUse => rustix::io::Errno::ADDRNOTAVAIL.into(),
+            _ => error,
+        })?;
         socket.connect(peer)?;
         if socket.local_addr()? == peer {
             // A free port of this machine may become the port of the socket, which then is its own peer.

@@ -47,6 +47,8 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("go-frameworks/go.mod"),
     file!("go-frameworks/go.sum"),
     file!("go-frameworks/main.go"),
+    file!("http-versions.yaml"),
+    file!("http-versions/Caddyfile"),
     file!("installed.sh"),
     file!("jwt.yaml"),
     file!("jwt/envoy.yaml"),
