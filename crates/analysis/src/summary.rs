@@ -69,7 +69,7 @@ pub use why::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Metric, Order, Outcomes, Unit};
+use model::{Metric, Order, Outcomes, Packets, Unit};
 use recording::{
     Kind, METHOD_OF_FIGURES, NoiseFloor, Recording, Revisions, RoundRecord, describe, float,
 };
@@ -227,6 +227,9 @@ pub struct VariantSummary {
     pub by_status: BTreeMap<u16, StatusSummary>,
     /// The bodies of the variant's responses.
     pub bodies: BodiesSummary,
+    /// Packets of the generator over all measurements. Absent over TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
     /// Trusted figures of the variant. Empty if it has no trusted number.
     pub metrics: BTreeMap<Metric, MetricSummary>,
     /// The unit of all latencies in a report, the same for all rows.

@@ -231,7 +231,11 @@ pub fn service(name: &str, port: u16) -> Value {
         "metadata": {"name": name},
         "spec": {
             "selector": {SERVES: name},
-            "ports": [{"port": port, "targetPort": port}],
+            // HTTP/3 has the same number on another protocol. Two ports need names.
+            "ports": [
+                {"name": "tcp", "protocol": "TCP", "port": port, "targetPort": port},
+                {"name": "udp", "protocol": "UDP", "port": port, "targetPort": port},
+            ],
         },
     })
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
-use load::{Address, Protocol, Target};
+use load::{Address, Protocol, Target, Version};
 
 use crate::exit::Failure;
 
@@ -281,7 +281,11 @@ pub fn target(
     let (_, authority) = split_authority(url);
     let address = match unix_socket {
         Some(path) => Address::Unix(path.to_owned()),
-        None => Address::Tcp(first_accepting(host, &resolve(host, port(url))?)?),
+        None => {
+            let addresses = resolve(host, port(url))?;
+            let reach = |address: &SocketAddr| reach(*address, authority, &protocol);
+            Address::Tcp(first_accepting(host, &addresses, reach)?)
+        }
     };
     Ok(Target {
         address,
@@ -326,19 +330,43 @@ pub(crate) fn is_address(host: &str) -> bool {
 /// Time limit of a connection attempt to one of several addresses.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 
+/// Connects once, over TCP or, for HTTP/3, over QUIC.
+pub(crate) fn reach(address: SocketAddr, host: &str, protocol: &Protocol) -> Result<(), String> {
+    if !matches!(protocol.version, Version::Http3 { .. }) {
+        return reach_over_tcp(&address);
+    }
+    let target = Target {
+        address: Address::Tcp(address),
+        host: host.to_owned(),
+        protocol: protocol.clone(),
+    };
+    load::reach(&target, CONNECT_MAX).map_err(|failure| failure.to_string())
+}
+
+/// Connects once over TCP.
+fn reach_over_tcp(address: &SocketAddr) -> Result<(), String> {
+    TcpStream::connect_timeout(address, CONNECT_MAX)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
 /// The first of several addresses that accepts a connection. A single address is not tried, because the load
 /// will show if it accepts.
 ///
 /// # Errors
 /// When there are several addresses and all refuse.
-pub(crate) fn first_accepting(host: &str, addresses: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+pub(crate) fn first_accepting(
+    host: &str,
+    addresses: &[SocketAddr],
+    reach: impl Fn(&SocketAddr) -> Result<(), String>,
+) -> Result<SocketAddr, Failure> {
     if let [only] = addresses {
         return Ok(*only);
     }
     let mut refused = Vec::new();
     for address in addresses {
-        match TcpStream::connect_timeout(address, CONNECT_MAX) {
-            Ok(_) => return Ok(*address),
+        match reach(address) {
+            Ok(()) => return Ok(*address),
             Err(error) => refused.push(format!("{address} ({error})")),
         }
     }
@@ -483,10 +511,10 @@ mod tests {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap();
         let [open_at, closed_at] = [&open, &closed].map(|it| it.local_addr().unwrap());
         drop(closed);
-        let found = first_accepting("h", &[closed_at, open_at]).unwrap();
+        let found = first_accepting("h", &[closed_at, open_at], reach_over_tcp).unwrap();
         assert_eq!(found, open_at);
         drop(open);
-        let error = first_accepting("h", &[closed_at, open_at]).unwrap_err();
+        let error = first_accepting("h", &[closed_at, open_at], reach_over_tcp).unwrap_err();
         assert_eq!(error.exit, crate::exit::Exit::NotReady);
         for address in [closed_at, open_at] {
             assert!(

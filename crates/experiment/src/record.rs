@@ -298,6 +298,7 @@ pub fn measurement(seen: &Measurement) -> RoundRecord {
         planned: seen.planned,
         waited: seen.waited,
         sent_again: seen.sent_again,
+        packets: seen.packets,
         outcomes: seen.outcomes,
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
-use model::{Data, Gate, Order, Settle, Step, Version};
+use model::{Data, Gate, Order, Settle, Step};
 
 use crate::container_keys;
 use crate::data;
@@ -269,14 +269,8 @@ impl Assembly<'_> {
             captured: &[],
         };
         let expect = requests::expect(&self.file.expect, known, reading);
-        let is_http1 = stack
-            .last()
-            .is_some_and(|target| target.http == Version::Http1);
-        if is_http1 && requests.iter().any(|request| request.grpc.is_some()) {
-            reading.findings.add(
-                Finding::new(self.load_at, "a gRPC call needs HTTP/2")
-                    .help("write `http2: on` below `load`"),
-            );
+        if let Some(target) = stack.last() {
+            load::check_carried(target, &requests, self.load_at, reading);
         }
         streams::check_usual(&requests, &self.file.expect, self.load_at, reading);
         requests::expect_arrays(&mut requests, &expect);

@@ -21,7 +21,7 @@ mod protocol;
 
 use open_loop::{arrival, connections_max};
 pub(crate) use protocol::{
-    check_authorities, check_certificate, check_versions, keeps_connections, version,
+    check_authorities, check_carried, check_certificate, check_versions, keeps_connections, version,
 };
 
 /// The `load` of a lab without its requests.

@@ -313,7 +313,12 @@ pub(crate) struct LoadFile {
     /// negotiates the version down. A variant can set it in its own `load`.
     #[schemars(extend("default" = "off"))]
     pub(crate) http2: Option<At<Switch>>,
-    /// The number of requests under way at once on each HTTP/2 connection. It is lower if the target
+    /// Use HTTP/3 with the target, over QUIC. It needs `scheme: https`. The target must listen for it on
+    /// the UDP port with the number of its port. `weigh` never changes to another version. A variant can
+    /// set it in its own `load`.
+    #[schemars(extend("default" = "off"))]
+    pub(crate) http3: Option<At<Switch>>,
+    /// The number of requests under way at once on each HTTP/2 or HTTP/3 connection. It is lower if the target
     /// allows fewer. A closed loop has `connections` times `streams` requests under way.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::STREAMS))]
     pub(crate) streams: Option<At<u32>>,

@@ -178,6 +178,9 @@ pub enum RequestError {
     /// HTTP/2 cannot carry it, for the reason in the text.
     #[error("over HTTP/2: {0}")]
     Http2(String),
+    /// HTTP/3 cannot carry it, for the reason in the text.
+    #[error("over HTTP/3: {0}")]
+    Http3(String),
     /// No conversation over WebSocket can begin, for the reason in the text.
     #[error("over WebSocket: {0}")]
     WebSocket(String),
@@ -206,6 +209,9 @@ pub enum TlsError {
         "the system has no list of trusted authorities{0}. Name your own authorities, or skip the verification of certificates"
     )]
     System(String),
+    /// HTTP/3 is impossible with the target, for the reason in the text.
+    #[error("HTTP/3: {0}")]
+    Http3(&'static str),
     /// The TLS library refused for another reason, given in the text.
     #[error("TLS cannot be prepared: {0}")]
     Library(String),

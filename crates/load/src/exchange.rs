@@ -29,6 +29,14 @@ pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result
     converse(target, &rendered, rendered.bytes(&[]), timeout)
 }
 
+/// Opens one connection as a load does, and closes it.
+///
+/// # Errors
+/// If there is no connection within `timeout`.
+pub fn reach(target: &Target, timeout: Duration) -> Result<(), Failure> {
+    crate::general::reach(target, timeout)
+}
+
 /// The reason that a walk through the requests of a job did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {

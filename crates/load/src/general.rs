@@ -1,12 +1,12 @@
-//! The general carrier: TLS, HTTP/2 and WebSocket, with rustls, h2, tungstenite and tokio.
+//! The general carrier: TLS, HTTP/2, HTTP/3 and WebSocket, with rustls, h2, quinn, h3, tungstenite and tokio.
 //!
 //! [`Lane`] and [`Pacer`] provide slots, scenarios, pacing, rules and the account, as for the fast carrier in
 //! `fast.rs`. Only the carrier of a slot differs. A place is one of the requests that may be under way on a
-//! connection. There is one place over HTTP/1.1, and over HTTP/2 there are as many as streams. A place is a
+//! connection. There is one place over HTTP/1.1, and over HTTP/2 and HTTP/3 there are as many as streams. A place is a
 //! task while there are slots for it. One more future on the thread, [`pace`], hands out slots when they are
 //! due.
 //!
-//! A timeout over HTTP/2 only ends its stream, and no further request uses that connection. If the target
+//! A timeout over HTTP/2 and HTTP/3 only ends its stream, and no further request uses that connection. If the target
 //! announces that it goes away, no further request uses the connection either. The requests under way are
 //! awaited while a new connection is opened. During that time there may be more connections than requested.
 
@@ -20,6 +20,7 @@ use tokio::task::LocalSet;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
+use crate::error::RequestError;
 use crate::job::Version;
 use crate::lane::{self, Lane, Workload};
 use crate::measurement::FailureKind;
@@ -36,6 +37,7 @@ mod feed;
 mod grpc;
 mod http1;
 mod http2;
+mod http3;
 mod link;
 mod message;
 mod planned;
@@ -51,22 +53,23 @@ mod websocket;
 use endpoint::Endpoint;
 pub(crate) use endpoint::Outlet;
 pub(crate) use message::Messages;
-use message::{Message, shown};
+use message::{shown_over_http2, shown_over_http3};
 use route::Channel;
 pub(crate) use route::Route;
-pub(crate) use single::exchange;
+pub(crate) use single::{exchange, reach};
 pub(crate) use timer::Timer;
+pub(crate) use tls::HTTP3_ALPN;
 
 /// Translates a rotation.
 ///
 /// # Errors
 ///
-/// Returns the position of the first request that HTTP/2 cannot carry, with the reason.
+/// Returns the position of the first request that the version of HTTP cannot carry, with the reason.
 pub(crate) fn messages(
     rotation: &Rotation,
     script: &Script,
     route: &Route,
-) -> Result<Messages, (usize, String)> {
+) -> Result<Messages, (usize, RequestError)> {
     if route.version == Version::Http1 {
         return Ok(Vec::new());
     }
@@ -76,14 +79,13 @@ pub(crate) fn messages(
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // The first slot represents all slots of a template.
         request.fill(0, &captured, &mut filled);
-        let wrong = |reason| (index, reason);
-        let message = Message::new(request.bytes(&filled), route.is_encrypted()).map_err(wrong)?;
         if request.is_template() {
             // Values of responses, which messages of gRPC may need, do not exist yet.
-            return Ok(None);
+            let message = route.message(request.bytes(&filled), None);
+            return message.map(|_| None).map_err(|reason| (index, reason));
         }
-        let message = message.with_call(request.calling.as_deref());
-        message.map(Some).map_err(wrong)
+        let message = route.message(request.bytes(&filled), request.calling.as_deref());
+        message.map(Some).map_err(|reason| (index, reason))
     };
     rotation
         .requests
@@ -138,8 +140,11 @@ impl<'a> TokioEngine<'a> {
         };
         let (mut lanes, mut endpoints) = (Vec::new(), Vec::new());
         for (mut work, outlet) in loads {
-            let is_http2 = outlet.route.version != Version::Http1;
-            work.as_evidence = is_http2.then_some(shown);
+            work.as_evidence = match outlet.route.version {
+                Version::Http1 => None,
+                Version::Http2 { .. } => Some(shown_over_http2),
+                Version::Http3 { .. } => Some(shown_over_http3),
+            };
             let endpoint = Endpoint::new(&work, outlet);
             lanes.push(Lane::new(work, 0..endpoint.places()));
             endpoints.push(endpoint);
@@ -192,20 +197,32 @@ impl<'a> TokioEngine<'a> {
         let state = Rc::clone(&self.state);
         for endpoint in &state.endpoints {
             // Bytes that opened connections before the load do not belong to the load.
+            endpoint.settle();
             endpoint.traffic.reset();
         }
         let pace = pace(&state, &mut self.pacer, priority);
         self.tasks.block_on(&self.runtime, pace);
-        for (lane, endpoint) in state.lanes.borrow_mut().iter_mut().zip(&state.endpoints) {
-            lane.recorder.bytes_in = endpoint.traffic.bytes_in.get();
-            lane.recorder.bytes_out = endpoint.traffic.bytes_out.get();
-        }
     }
 
     /// Closes all connections. Returns the lanes, and true if the load was interrupted.
     pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
         // The tasks use sockets and slots, so they end before the lanes are taken.
         drop(self.tasks);
+        let state = &self.state;
+        for (lane, endpoint) in state.lanes.borrow_mut().iter_mut().zip(&state.endpoints) {
+            for link in &endpoint.links {
+                link.close();
+            }
+            let (traffic, recorder) = (&endpoint.traffic, &mut lane.recorder);
+            recorder.bytes_in = traffic.bytes_in.get();
+            recorder.bytes_out = traffic.bytes_out.get();
+            let has_packets = matches!(endpoint.route.version, Version::Http3 { .. });
+            recorder.packets = has_packets.then(|| traffic.packets.get());
+        }
+        for endpoint in &state.endpoints {
+            // A target that is not told keeps its connections for a while.
+            self.runtime.block_on(endpoint.route.leave());
+        }
         (self.state.lanes.take(), self.pacer.was_interrupted())
     }
 }

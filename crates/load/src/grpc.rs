@@ -47,8 +47,13 @@ impl Calling {
         protocol: &Protocol,
     ) -> Result<Calling, RequestError> {
         let refuse = |reason: String| RequestError::Grpc(reason);
-        if protocol.version == Version::Http1 {
-            return Err(refuse("expected HTTP/2, found HTTP/1.1".to_owned()));
+        let other = match protocol.version {
+            Version::Http1 => Some("HTTP/1.1"),
+            Version::Http2 { .. } => None,
+            Version::Http3 { .. } => Some("HTTP/3"),
+        };
+        if let Some(other) = other {
+            return Err(refuse(format!("expected HTTP/2, found {other}")));
         }
         if request.method != "POST" || !request.body.is_empty() {
             return Err(refuse("expected the method POST and no body".to_owned()));

@@ -6,11 +6,11 @@
 //!
 //! Start reading at `lane.rs`, which interprets slots, and at `pacing.rs`, which keeps the time. Both serve
 //! every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 without TLS, `general.rs` TLS,
-//! HTTP/2 and WebSocket. Open and closed loops only differ in `supply.rs`.
+//! HTTP/2, HTTP/3 and WebSocket. Open and closed loops only differ in `supply.rs`.
 //!
 //! Properties of every [`Measurement`]:
 //! - Every slot has exactly one outcome. No slot is dropped or repeated silently. Only a request that the
-//!   server declares unprocessed (HTTP/2) is sent again, and that is counted.
+//!   server declares unprocessed (HTTP/2, HTTP/3) is sent again, and that is counted.
 //! - Latency counts from `due`, so a slot that waited for a connection, or for a stalled target, includes the
 //!   wait in its latency.
 //! - Every response is checked, by the code that [`check`] uses for a single response.
@@ -65,7 +65,7 @@ pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, check};
 pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
-pub use exchange::{WalkError, exchange, walk};
+pub use exchange::{WalkError, exchange, reach, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
     GrpcCall, GrpcDescriptors, GrpcRule, Job, Protocol, Range, Request, RowOrder, StatusRule,
@@ -74,8 +74,8 @@ pub use job::{
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
     CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Iterations,
-    Measurement, Outcomes, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement, TimedSum,
-    Window,
+    Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement,
+    TimedSum, Window,
 };
 pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};

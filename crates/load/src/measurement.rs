@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 pub use crate::recorder::events::{EventsMeasurement, PositionSum, TimedSum};
 pub use model::{
-    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Pause,
+    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Pause,
 };
 use stats::Histogram;
 
@@ -63,6 +63,8 @@ pub struct Measurement {
     /// Requests that were sent again because the target had declared them unprocessed (HTTP/2). Such a
     /// request counts once in `sent`. Its latency counts from its due, or without a due from its first send.
     pub sent_again: u64,
+    /// Packets that the generator sent. `None` over TCP, whose packets the kernel sends.
+    pub packets: Option<Packets>,
     /// The duration of the load, the basis of rates and shares of time. It lasts from the start to the
     /// planned end, or to the last outcome if that is later. Without a planned end, or if a number of
     /// requests came before it, it lasts to the last outcome. An interrupted load ends when it stopped.

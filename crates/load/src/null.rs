@@ -5,7 +5,7 @@
 //! response when its request arrives ([`Pace`]), without a sleep in between. A late wakeup therefore delays
 //! one response and never shifts later responses.
 //!
-//! Absent on purpose: files, TLS, chunked requests, and responses that depend on the request. The exception
+//! Absent on purpose: files, TLS over TCP, chunked requests, and responses that depend on the request. The exception
 //! is `GET /seen`, which returns the counts of the server.
 
 use std::io;
@@ -19,6 +19,7 @@ mod draw;
 mod error;
 mod frames;
 mod grpc;
+mod http3;
 mod pace;
 mod planted;
 mod seen;
@@ -30,6 +31,7 @@ pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
 pub use error::BehaviorError;
 pub use grpc::{GrpcBehavior, serve_grpc};
+pub use http3::{NullCertificate, serve_http3};
 pub use seen::Seen;
 pub use stream::NullStream;
 pub use websocket::{SocketBehavior, serve_websocket};

@@ -255,13 +255,14 @@ fn messages(
     script: &Script,
     route: &Route,
 ) -> Result<Messages, LoadError> {
-    general::messages(rotation, script, route).map_err(|(index, reason)| {
+    let messages = general::messages(rotation, script, route);
+    messages.map_err(|(index, reason)| {
         let request = &job.requests[index];
         LoadError::Request {
             index,
             method: request.method.clone(),
             path: request.path.clone(),
-            reason: RequestError::Http2(reason),
+            reason,
         }
     })
 }

@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::{CodedAnswers, StatusRule};
+use model::{CodedAnswers, Packets, StatusRule, packets};
 use stats::Histogram;
 
 use crate::clock::Clock;
@@ -89,6 +89,8 @@ pub(crate) struct Recorder {
     waited: u64,
     pub(crate) unsolicited: u64,
     pub(crate) sent_again: u64,
+    /// `None` if the packets are not those of the generator.
+    pub(crate) packets: Option<Packets>,
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
@@ -141,6 +143,7 @@ impl Recorder {
             waited: 0,
             unsolicited: 0,
             sent_again: 0,
+            packets: None,
             sent: 0,
             // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
@@ -431,6 +434,7 @@ impl Recorder {
         self.waited += other.waited;
         self.unsolicited += other.unsolicited;
         self.sent_again += other.sent_again;
+        self.packets = packets([self.packets, other.packets]);
         self.sent += other.sent;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
@@ -484,10 +488,7 @@ impl Recorder {
         self.first_byte_from_due.add(&self.whole_from_due);
         // Each thread lists its pauses in order of time. The combined list is not in order.
         self.pauses.sort_unstable();
-        // Empty if the job did not request times of slots, or if there were too many.
-        let mut slots = self.slots.unwrap_or_default();
-        // Responses end slots in any order, and slots are spread over threads.
-        slots.sort_unstable_by_key(|slot| slot.index);
+        let slots = in_order(self.slots);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
         // Without a plan, no slot is due before the first send, which may wait for connections.
@@ -531,6 +532,7 @@ impl Recorder {
             waited: self.waited,
             unsolicited: self.unsolicited,
             sent_again: self.sent_again,
+            packets: self.packets,
             elapsed: Duration::from_nanos(elapsed_ns),
             sending: Duration::from_nanos(sending_ns),
             window_width,
@@ -552,6 +554,14 @@ impl Recorder {
         // A pause may have begun in the lead, before the first slot was due.
         Duration::from_nanos(at_ns.saturating_sub(self.start_ns))
     }
+}
+
+/// Returns the times of slots by index. Empty if the job did not request them, or if there were too many.
+fn in_order(slots: Option<Vec<SlotTimes>>) -> Vec<SlotTimes> {
+    let mut slots = slots.unwrap_or_default();
+    // Responses end slots in any order, and slots are spread over threads.
+    slots.sort_unstable_by_key(|slot| slot.index);
+    slots
 }
 
 fn excerpt(stretches: [&[u8]; 2]) -> String {

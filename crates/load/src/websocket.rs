@@ -193,7 +193,8 @@ pub(crate) fn verify(
 ) -> Result<(), RequestError> {
     let refuse = |reason: String| Err(RequestError::WebSocket(reason));
     if protocol.version != Version::Http1 {
-        return refuse("expected HTTP/1.1, found HTTP/2".to_owned());
+        let found = protocol.version.name();
+        return refuse(format!("expected HTTP/1.1, found {found}"));
     }
     if request.method != "GET" || !request.body.is_empty() {
         return refuse("expected the method GET and no body".to_owned());

@@ -41,6 +41,11 @@ pub enum Version {
         /// Without keep-alive it is 1.
         streams: u32,
     },
+    /// HTTP/3 over QUIC. It needs TLS, and is selected by ALPN (RFC 9114, section 3.1).
+    Http3 {
+        /// As with HTTP/2.
+        streams: u32,
+    },
 }
 
 impl Protocol {
@@ -52,12 +57,22 @@ impl Protocol {
 }
 
 impl Version {
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::Http1 => "HTTP/1.1",
+            Version::Http2 { .. } => "HTTP/2",
+            Version::Http3 { .. } => "HTTP/3",
+        }
+    }
+
     /// Maximum number of requests in flight on one connection.
     #[must_use]
     pub fn streams(self) -> u32 {
         match self {
             Version::Http1 => 1,
-            Version::Http2 { streams } => streams,
+            Version::Http2 { streams } | Version::Http3 { streams } => streams,
         }
     }
 }

@@ -59,6 +59,7 @@ pub fn protocol(protocol: &ProtocolText) -> String {
     let mut text = match protocol.http {
         HttpText::Http1 => "HTTP/1.1",
         HttpText::Http2 => "HTTP/2",
+        HttpText::Http3 => "HTTP/3",
     }
     .to_owned();
     text += match protocol.tls {

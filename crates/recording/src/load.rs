@@ -126,6 +126,9 @@ pub enum HttpText {
     /// HTTP/2.
     #[serde(rename = "2")]
     Http2,
+    /// HTTP/3.
+    #[serde(rename = "3")]
+    Http3,
 }
 
 /// The encryption of the connections.
@@ -207,6 +210,7 @@ impl From<&Protocol> for ProtocolText {
             http: match protocol.version {
                 Version::Http1 => HttpText::Http1,
                 Version::Http2 { .. } => HttpText::Http2,
+                Version::Http3 { .. } => HttpText::Http3,
             },
             tls: match &protocol.tls {
                 None => TlsText::Off,

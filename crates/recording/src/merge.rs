@@ -313,6 +313,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.planned = total(|round| round.planned);
     whole.waited = total(|round| round.waited);
     whole.sent_again = total(|round| round.sent_again);
+    whole.packets = model::packets(rounds.iter().map(|round| round.packets));
     whole.outcomes = Outcomes::default();
     rounds
         .iter()

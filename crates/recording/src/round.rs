@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Throttled, micros};
+use model::{
+    CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Throttled, micros,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -52,6 +54,9 @@ pub struct RoundRecord {
     /// Number of repeated sends of requests that the target had declared unprocessed (HTTP/2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent_again: u64,
+    /// Packets that the generator sent over HTTP/3. Absent over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
     /// Outcomes of the intended sends. The sum is `planned`.
     pub outcomes: Outcomes,
     /// Complete responses by status code.

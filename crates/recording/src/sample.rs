@@ -196,10 +196,9 @@ impl SampleRun {
             }
         }
         let connect = self.connect();
-        let elapsed_us = if self.is_open {
-            ROUND_US
-        } else {
-            (latency_sum_us / f64::from(CONNECTIONS)) as u64
+        let elapsed_us = match self.is_open {
+            true => ROUND_US,
+            false => (latency_sum_us / f64::from(CONNECTIONS)) as u64,
         };
         let windows = windows(elapsed_us, &mut self.random);
         let system_cpu_us = (mean_us * ANSWERS as f64 / 103.0) as u64;
@@ -216,6 +215,7 @@ impl SampleRun {
             planned: ANSWERS,
             waited: 0,
             sent_again: 0,
+            packets: None,
             outcomes: passed(ANSWERS),
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,

@@ -295,6 +295,7 @@ fn evidence(recording: &Recording, summary: &Summary) -> Vec<Section> {
         Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)).folded(),
         statuses(summary).folded(),
         Section::of("sent", sent::TITLE, &models::sent::table(summary)).folded(),
+        packets(summary).folded(),
         Section::of("traffic", models::traffic::TITLE, &traffic).folded(),
         Section::new("checks", "Checks", tables::checks(summary)).lead(
             "Checks made while each variant was measured. Read the figures with care if a check is \
@@ -376,6 +377,11 @@ fn steps(recording: &Recording, summary: &Summary) -> Section {
         "Each step over the requests of all rounds. A step that did not pass ends its scenario, \
          and the steps after it are skipped.",
     )
+}
+
+fn packets(summary: &Summary) -> Section {
+    let packets = models::packets::table(summary);
+    Section::of("packets", models::packets::TITLE, &packets)
 }
 
 fn statuses(summary: &Summary) -> Section {

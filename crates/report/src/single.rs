@@ -232,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_shown_where_the_generator_sent_them() {
+        let mut recording = SampleRun::load_alone(false);
+        assert!(!text(&recording).contains("Packets"));
+        recording.rounds[0].packets = Some(model::Packets {
+            sent: 200_000,
+            lost: 250,
+        });
+        let text = text(&recording);
+        let line = "  Packets       200,000 sent, 250 lost (0.125 %)\n";
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
     fn wrong_answers_are_said_before_any_figure() {
         let mut recording = SampleRun::load_alone(false);
         let round = &mut recording.rounds[0];

@@ -14,6 +14,7 @@ pub(crate) mod instances;
 pub(crate) mod ladder;
 pub(crate) mod levels;
 pub(crate) mod load;
+pub(crate) mod packets;
 pub(crate) mod results;
 pub(crate) mod searches;
 pub(crate) mod sent;
@@ -41,7 +42,7 @@ pub(crate) fn costs(summary: &Summary) -> Vec<(&'static str, Table)> {
 }
 
 /// The tables with the evidence, in the order of a report, each with its title.
-pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static str, Table); 11] {
+pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static str, Table); 12] {
     [
         (distributions::TITLE, distributions::table(summary)),
         (searches::TITLE, searches::table(summary)),
@@ -57,5 +58,6 @@ pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static s
         (crate::bodies::TITLE, bodies::table(summary)),
         (crate::bodies::STATUS_TITLE, statuses::table(summary)),
         (crate::sent::TITLE, sent::table(summary)),
+        (packets::TITLE, packets::table(summary)),
     ]
 }

@@ -32,6 +32,9 @@ struct Args {
     /// Accept only HTTP/2.
     #[arg(long)]
     http2: bool,
+    /// Accept only HTTP/3.
+    #[arg(long, requires = "tls", conflicts_with = "http2")]
+    http3: bool,
     /// Accept TLS, with `certificate.pem` and `key.pem` from this folder.
     #[arg(long)]
     tls: Option<PathBuf>,
@@ -43,9 +46,14 @@ struct Args {
 fn main() {
     let args = Args::parse();
     let identity = args.tls.as_deref().map_or_else(Identity::new, read);
-    let version = if args.http2 { "h2" } else { "http/1.1" };
+    let version = match (args.http2, args.http3) {
+        (true, _) => "h2",
+        (_, true) => "h3",
+        _ => "http/1.1",
+    };
     let speech = Speech {
         is_http2: args.http2,
+        is_http3: args.http3,
         tls: args.tls.as_ref().map(|_| vec![version]),
         streams_max: None,
         client: args.mtls.then(|| identity.certificate.clone()),

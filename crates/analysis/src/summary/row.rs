@@ -365,6 +365,7 @@ impl<'a> Row<'a> {
             statuses: self.statuses.clone(),
             by_status: bodies::by_status(&self.complete),
             bodies: self.bodies(baseline),
+            packets: model::packets(self.complete.iter().map(|round| round.packets)),
             metrics,
             levels: BTreeMap::new(),
             times: Unit::Microseconds,

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
-use model::{Goal, Load};
+use model::{Goal, Load, Protocol, Trust, Version};
 use recording::VariantRecord;
 use stats::sequential::LOOKS;
 
@@ -37,6 +37,25 @@ const CONNECTIONS_MAX: u32 = 16;
 /// Maximum total load of all rounds in seconds, without `--unbounded`.
 const SECONDS_MAX: f64 = 15.0 * 60.0;
 
+/// The protocol of a connection to a host and port that only shows if something listens.
+fn protocol(lab: &Lab, key: &(String, u16)) -> Protocol {
+    let systems = lab.all().flat_map(Variant::systems);
+    let mut there = systems.filter(|setup| {
+        let url = setup.elsewhere();
+        url.is_some_and(|url| (&url.host, url.port) == (&key.0, key.1))
+    });
+    let version = |setup: &Setup| matches!(setup.http, Version::Http3 { .. }).then_some(setup.http);
+    match there.find_map(version) {
+        None => Protocol::default(),
+        Some(version) => Protocol {
+            version,
+            // The load verifies the certificate.
+            tls: Some(Trust::SkipVerification),
+            identity: None,
+        },
+    }
+}
+
 impl Addresses {
     /// Resolves every host of a lab.
     ///
@@ -52,7 +71,7 @@ impl Addresses {
                 consent.check(lab, host, *other)?;
             }
         }
-        Addresses::accepting(found)
+        Addresses::accepting(lab, found)
     }
 
     /// Resolves every host without a check of consent, if no load will be sent.
@@ -60,13 +79,15 @@ impl Addresses {
     /// # Errors
     /// When a host has no address, or a system can only run in a cluster.
     pub fn unasked(lab: &Lab) -> Result<Addresses, Failure> {
-        Addresses::accepting(Addresses::look_up(lab)?)
+        Addresses::accepting(lab, Addresses::look_up(lab)?)
     }
 
     /// The first address of each host that accepts a connection.
-    fn accepting(found: Found) -> Result<Addresses, Failure> {
+    fn accepting(lab: &Lab, found: Found) -> Result<Addresses, Failure> {
         let kept = found.into_iter().map(|(key, addresses)| {
-            let address = address::first_accepting(&key.0, &addresses)?;
+            let protocol = protocol(lab, &key);
+            let reach = |address: &SocketAddr| address::reach(*address, &key.0, &protocol);
+            let address = address::first_accepting(&key.0, &addresses, reach)?;
             Ok((key, address))
         });
         kept.collect::<Result<_, Failure>>().map(Addresses)

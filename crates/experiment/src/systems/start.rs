@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Balances, Certificates, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
-use load::{Address, Expectation, Request, StatusRule, Target};
+use load::{Address, Expectation, Request, StatusRule, Target, Version};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -435,6 +435,13 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
 /// Probes a process for readiness once.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
+        // Nothing listens over TCP for HTTP/3 alone.
+        Probe::Listening | Probe::Healthy
+            if matches!(target.protocol.version, Version::Http3 { .. }) =>
+        {
+            let reached = load::reach(target, PROBE);
+            reached.map_err(|failure| format!("{}: {failure}", url_of(target)))
+        }
         // Only containers have a health status. Their engine reports it.
         Probe::Listening | Probe::Healthy => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE)

@@ -1,9 +1,9 @@
-//! The protocol of the target: the keys for HTTP/2, and the keys about certificates.
+//! The protocol of the target: the keys for HTTP/2 and HTTP/3, and the keys about certificates.
 
 use model::{Load, Version};
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{ClientFiles, LabTrust, Protocol, Setup};
+use crate::experiment::{ClientFiles, LabTrust, Protocol, RequestTemplate, Setup};
 use crate::reading::Reading;
 use crate::requests::files;
 use crate::variants::Draft;
@@ -59,57 +59,148 @@ fn client(file: &At<ClientFile>, reading: &mut Reading<'_>) -> Option<ClientFile
 
 /// Returns the version of HTTP of a variant. `own` are its own keys.
 pub(crate) fn version(file: &LoadFile, own: Option<&SentFile>) -> Version {
-    let switch = own.and_then(|own| own.http2.as_ref());
-    match is_on(switch.or(file.http2.as_ref())) {
-        true => Version::Http2 {
-            streams: file
-                .streams
-                .as_ref()
-                .map_or(default::STREAMS, |streams| streams.value),
-        },
-        false => Version::Http1,
+    let streams = file.streams.as_ref();
+    let streams = streams.map_or(default::STREAMS, |streams| streams.value);
+    let own = own.map_or((None, None), |own| (own.http2.as_ref(), own.http3.as_ref()));
+    let of_load = (file.http2.as_ref(), file.http3.as_ref());
+    // A variant that selects a version replaces the version of the load.
+    let selects = is_on(own.0) || is_on(own.1);
+    let (http2, http3) = match selects {
+        true => own,
+        false => (own.0.or(of_load.0), own.1.or(of_load.1)),
+    };
+    match (is_on(http2), is_on(http3)) {
+        (_, true) => Version::Http3 { streams },
+        (true, false) => Version::Http2 { streams },
+        (false, false) => Version::Http1,
     }
 }
 
-/// Reports `streams` without HTTP/2, and variants of a closed loop with different numbers of requests under
-/// way.
+/// Returns the switches of a variant.
+fn switches<'a>(variant: &'a Draft<'_>) -> impl Iterator<Item = (&'static str, &'a At<Switch>)> {
+    let own = variant.sent;
+    let http2 = own.and_then(|own| own.http2.as_ref());
+    let http3 = own.and_then(|own| own.http3.as_ref());
+    let http2 = http2.map(|it| ("http2", it));
+    http2.into_iter().chain(http3.map(|it| ("http3", it)))
+}
+
+/// Reports two versions at once, `streams` without HTTP/2 or HTTP/3, and variants of a closed loop with
+/// different numbers of requests under way.
 pub(crate) fn check_versions(
     file: &LoadFile,
     load: &Load,
     variants: &[Draft<'_>],
     reading: &mut Reading<'_>,
 ) {
+    check_one_version(file, variants, reading);
     let Some(streams) = &file.streams else {
         return;
     };
-    let is_http2 = |own: Option<&SentFile>| version(file, own) != Version::Http1;
-    let is_used = is_on(file.http2.as_ref()) || variants.iter().any(|it| is_http2(it.sent));
+    let own_version = |variant: &Draft<'_>| version(file, variant.sent);
+    let of_load = version(file, None);
+    let is_used =
+        of_load != Version::Http1 || variants.iter().any(|it| own_version(it) != Version::Http1);
     if !is_used && !reading.has_gaps {
         report(
             reading,
             streams.place,
-            "`streams` without `http2: on`",
+            "`streams` without `http2: on` or `http3: on`",
             "an HTTP/1.1 connection carries one request at a time. For more requests at once, give \
              more connections",
         );
     }
-    let switch = |variant: &Draft<'_>| variant.sent.and_then(|own| own.http2.clone());
     // Without streams of their own, the connections of all variants have equally many requests under way.
     if streams.value == 1 || load.is_open() || !is_used {
         return;
     }
-    for own in variants.iter().filter_map(switch) {
+    for variant in variants {
+        let own = own_version(variant);
+        let Some((key, switch)) = switches(variant).last() else {
+            continue;
+        };
+        if own.streams() == of_load.streams() {
+            continue;
+        }
         reading.findings.add(
             Finding::new(
-                own.place,
-                "a variant of a closed loop cannot have its own `http2` with `streams`",
+                switch.place,
+                format!("a variant of a closed loop cannot have its own `{key}` with `streams`"),
             )
             .related(streams.place, "`streams` is given here")
             .help(format!(
-                "over HTTP/2, each connection has {} requests under way, and over HTTP/1.1 one. Remove `streams`, or give the load a `rate`",
+                "over HTTP/2 and HTTP/3, each connection has {} requests under way, and over HTTP/1.1 one. Remove `streams`, or give the load a `rate`",
                 streams.value
             )),
         );
+    }
+}
+
+/// Reports places with two versions at once.
+fn check_one_version(file: &LoadFile, variants: &[Draft<'_>], reading: &mut Reading<'_>) {
+    let own = variants.iter().filter_map(|variant| variant.sent);
+    let own = own.map(|own| (own.http2.as_ref(), own.http3.as_ref()));
+    let all = own.chain([(file.http2.as_ref(), file.http3.as_ref())]);
+    let both = all.filter(|(http2, http3)| is_on(*http2) && is_on(*http3));
+    let places: Vec<Place> = both.filter_map(|(_, http3)| Some(http3?.place)).collect();
+    for place in places {
+        report(
+            reading,
+            place,
+            "`http3: on` cannot be used with `http2: on`",
+            "a load has one version of HTTP. Remove one of the two. To compare versions, give each \
+             variant its own",
+        );
+    }
+}
+
+/// Reports what a variant cannot send over the version of HTTP of its target.
+pub(crate) fn check_carried(
+    target: &Setup,
+    requests: &[RequestTemplate],
+    place: Place,
+    reading: &mut Reading<'_>,
+) {
+    let is_call = |request: &RequestTemplate| request.grpc.is_some();
+    if !matches!(target.http, Version::Http2 { .. }) && requests.iter().any(is_call) {
+        let help = match target.http {
+            Version::Http3 { .. } => "write `http2: on` instead of `http3: on`",
+            _ => "write `http2: on` below `load`",
+        };
+        report(reading, place, "a gRPC call needs HTTP/2", help);
+    }
+    if !matches!(target.http, Version::Http3 { .. }) {
+        return;
+    }
+    let is_upgrade = |(name, _): &(String, _)| name.eq_ignore_ascii_case("upgrade");
+    let upgrades = |request: &RequestTemplate| request.headers.iter().any(is_upgrade);
+    let name = &target.system;
+    for (is_wrong, message, help) in [
+        (
+            !target.is_encrypted,
+            format!("HTTP/3 is always encrypted, but `{name}` is not"),
+            "write `scheme: https` in the system, or remove `http3: on`",
+        ),
+        (
+            target.is_on_socket(),
+            format!("HTTP/3 has no Unix sockets, but `{name}` listens on one"),
+            "give the system a port, or remove `http3: on`",
+        ),
+        (
+            requests.iter().any(|request| request.websocket.is_some()),
+            "a conversation over WebSocket needs HTTP/1.1".to_owned(),
+            "remove `http3: on`",
+        ),
+        (
+            requests.iter().any(upgrades),
+            "there is no other protocol after HTTP/3, but a request has the header `Upgrade`"
+                .to_owned(),
+            "remove the header, or remove `http3: on`",
+        ),
+    ] {
+        if is_wrong {
+            report(reading, place, &message, help);
+        }
     }
 }
 

@@ -120,6 +120,9 @@ pub(crate) struct SentFile {
     /// loop with `streams` above 1, all variants have the same version. Otherwise they would have
     /// different numbers of requests under way.
     pub(crate) http2: Option<At<Switch>>,
+    /// Its version of HTTP: `on` for HTTP/3. As with `http2`, its differences contain the generator's own
+    /// cost of the protocol.
+    pub(crate) http3: Option<At<Switch>>,
 }
 
 /// Names of variants, or factors.

@@ -52,8 +52,18 @@ fn keys_that_do_not_go_together_are_mistakes_with_a_way_out() {
     for (keys, words, help) in [
         (
             "streams: 4",
-            "`streams` without `http2: on`",
+            "`streams` without `http2: on` or `http3: on`",
             "give more connections",
+        ),
+        (
+            "http2: on\n  http3: on",
+            "`http3: on` cannot be used with `http2: on`",
+            "Remove one of the two",
+        ),
+        (
+            "http3: on",
+            "HTTP/3 is always encrypted, but `server` is not",
+            "`scheme: https`",
         ),
         (
             "http2: on\n  streams: 4\n  keep-alive: off",
@@ -166,6 +176,52 @@ fn a_variant_can_have_its_own_version_of_http() {
         spoken("connections: 10\n  http2: on\n  streams: 4", "path: /b"),
         [http2(4); 2]
     );
+}
+
+#[test]
+fn a_variant_that_selects_a_version_replaces_the_version_of_the_load() {
+    let spoken = |load: &str, variant: &str| {
+        let lab = lab(&[
+            ("connections: 10", &format!("connections: 10\n  {load}")),
+            (
+                "{server.stack: b}}",
+                &format!("{{server.stack: b}}, load: {{{variant}}}}}"),
+            ),
+            TLS,
+        ]);
+        [&lab.baseline, &lab.variants[0]].map(|it| it.systems()[0].http)
+    };
+    let [http2, http3] = [Version::Http2 { streams: 1 }, Version::Http3 { streams: 1 }];
+    assert_eq!(spoken("http3: on", "path: /b"), [http3; 2]);
+    assert_eq!(spoken("http3: on", "http2: on"), [http3, http2]);
+    assert_eq!(spoken("http2: on", "http3: on"), [http2, http3]);
+    assert_eq!(spoken("http3: on", "http3: off"), [http3, Version::Http1]);
+    let four = Version::Http3 { streams: 4 };
+    assert_eq!(spoken("http3: on\n  streams: 4", "path: /b"), [four; 2]);
+    // Both versions have equally many requests under way.
+    let two = Version::Http2 { streams: 4 };
+    assert_eq!(spoken("http3: on\n  streams: 4", "http2: on"), [four, two]);
+}
+
+#[test]
+fn what_http_3_cannot_carry_is_a_mistake_with_a_way_out() {
+    for (request, words, help) in [
+        (
+            "requests: [{path: /, headers: {Upgrade: h2c}}]",
+            "a request has the header `Upgrade`",
+            "remove the header",
+        ),
+        (
+            "requests: [{path: /, websocket: {messages: [{text: a}]}}]",
+            "a conversation over WebSocket needs HTTP/1.1",
+            "remove `http3: on`",
+        ),
+    ] {
+        let keys = format!("connections: 10\n  http3: on\n  {request}");
+        let shown = check(&[("connections: 10", &keys), TLS]);
+        assert!(shown.contains(words), "{shown}");
+        assert!(shown.contains(help), "{shown}");
+    }
 }
 
 #[test]

@@ -66,6 +66,13 @@ impl Endpoint {
         }
     }
 
+    /// Adds the counts that connections keep to the traffic.
+    pub(super) fn settle(&self) {
+        for link in &self.links {
+            link.settle();
+        }
+    }
+
     /// Returns the number of requests that may be under way at once. Both factors have 32 bits.
     pub(super) fn places(&self) -> usize {
         self.links.len() * self.streams

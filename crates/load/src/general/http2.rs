@@ -250,6 +250,7 @@ impl Sending<'_> {
         // The library has its own limit for heads. This limit is the limit of HTTP/1.1, so that both
         // protocols accept the same responses.
         let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
+        progress.spoken = "HTTP/2";
         let (status, headers) = progress.head.insert((parts.status, parts.headers));
         if !is_small {
             return Err(too_large("head", limits.bounds.head_bytes as u64));
@@ -308,7 +309,7 @@ impl Sending<'_> {
 }
 
 /// Returns header lines in the form of the parser.
-fn lines(headers: &HeaderMap) -> Vec<Header<'_>> {
+pub(super) fn lines(headers: &HeaderMap) -> Vec<Header<'_>> {
     headers
         .iter()
         .map(|(name, value)| Header {
@@ -318,14 +319,14 @@ fn lines(headers: &HeaderMap) -> Vec<Header<'_>> {
         .collect()
 }
 
-fn head_bytes(headers: &HeaderMap) -> usize {
+pub(super) fn head_bytes(headers: &HeaderMap) -> usize {
     headers
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len() + HEADER_OVERHEAD)
         .sum()
 }
 
-fn too_large(part: &'static str, limit: u64) -> ExchangeError {
+pub(super) fn too_large(part: &'static str, limit: u64) -> ExchangeError {
     let error = ParseError::TooLarge {
         part,
         limit,

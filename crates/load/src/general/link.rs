@@ -1,13 +1,11 @@
 //! A holder for one connection, which its places open when they need it.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::http2::Session;
-use super::route::Channel;
+use super::route::{Channel, Session};
 use crate::backoff::Backoff;
 
 /// A holder for one connection. It outlives its sockets.
@@ -26,20 +24,21 @@ impl Link {
         match &*self.channel.borrow() {
             None => false,
             Some(Channel::Http1 { .. } | Channel::WebSocket(_)) => true,
-            Some(Channel::Http2(session)) => session.is_open(),
+            Some(Channel::Shared(session)) => session.is_open(),
         }
     }
 
-    /// Returns the connection, if there is one. HTTP/1.1 has only one, HTTP/2 returns a share of it.
+    /// Returns the connection, if there is one. HTTP/1.1 has only one. HTTP/2 and HTTP/3 return a share
+    /// of it.
     pub(super) fn take(&self) -> Option<Channel> {
         if !self.is_open() {
             return None;
         }
         let mut place = self.channel.borrow_mut();
         match place.take()? {
-            Channel::Http2(session) => {
-                *place = Some(Channel::Http2(Rc::clone(&session)));
-                Some(Channel::Http2(session))
+            Channel::Shared(session) => {
+                *place = Some(Channel::Shared(session.clone()));
+                Some(Channel::Shared(session))
             }
             own => Some(own),
         }
@@ -51,11 +50,23 @@ impl Link {
     }
 
     /// Removes this connection from further use. Requests under way on it continue.
-    pub(super) fn retire(&self, session: &Rc<Session>) {
+    pub(super) fn retire(&self, session: &Session) {
         let mut place = self.channel.borrow_mut();
-        if matches!(&*place, Some(Channel::Http2(kept)) if Rc::ptr_eq(kept, session)) {
+        if matches!(&*place, Some(Channel::Shared(kept)) if kept.is_same(session)) {
             *place = None;
         }
+    }
+
+    /// Adds the counts that the connection itself keeps to the traffic.
+    pub(super) fn settle(&self) {
+        if let Some(Channel::Shared(Session::Http3(session))) = &*self.channel.borrow() {
+            session.settle();
+        }
+    }
+
+    /// Closes the connection, if there is one.
+    pub(super) fn close(&self) {
+        *self.channel.borrow_mut() = None;
     }
 
     /// Returns the pause of a closed loop after another refusal.

@@ -1,4 +1,4 @@
-//! A request in the form of HTTP/2, made from the bytes of its HTTP/1.1 form. One renderer therefore serves
+//! A request in the form of HTTP/2 and HTTP/3, made from the bytes of its HTTP/1.1 form. One renderer therefore serves
 //! both, and templates, lengths and rules about headers are equal.
 
 use bytes::Bytes;
@@ -29,6 +29,8 @@ pub(crate) type Messages = Vec<Option<Message>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(super) head: Request<()>,
+    /// True if the request asked for another protocol.
+    is_upgrade: bool,
     pub(super) body: Bytes,
     /// The messages of a gRPC call that leave at planned times, instead of a body.
     pub(super) frames: Vec<Bytes>,
@@ -59,6 +61,10 @@ impl Message {
             .iter()
             .find(|header| header.name.eq_ignore_ascii_case("host"))
             .map_or(&b""[..], |header| header.value);
+        let is_upgrade = parsed
+            .headers
+            .iter()
+            .any(|header| header.name.eq_ignore_ascii_case("upgrade"));
         let mut head = Request::new(());
         *head.method_mut() = method;
         let path = parsed.path.expect("a complete head has a path");
@@ -77,6 +83,7 @@ impl Message {
         }
         Ok(Message {
             head,
+            is_upgrade,
             body: Bytes::copy_from_slice(&bytes[head_bytes..]),
             frames: Vec::new(),
         })
@@ -99,6 +106,21 @@ impl Message {
             self.body = Bytes::from(frames.concat());
         }
         Ok(self)
+    }
+
+    /// Returns a request that asks for no other protocol.
+    ///
+    /// # Errors
+    ///
+    /// A message, if it does.
+    pub(super) fn without_upgrade(self) -> Result<Message, String> {
+        match self.is_upgrade {
+            true => Err(
+                "header `Upgrade`: there is no other protocol after HTTP/3. Remove the header"
+                    .to_owned(),
+            ),
+            false => Ok(self),
+        }
     }
 }
 
@@ -125,13 +147,22 @@ fn uri(path: &str, host: &[u8], is_encrypted: bool) -> Result<Uri, String> {
 }
 
 /// Returns a rendered request as evidence of the bytes that HTTP/2 carried.
-pub(super) fn shown(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn shown_over_http2(bytes: &[u8]) -> Vec<u8> {
+    shown(bytes, b" HTTP/2\r\n")
+}
+
+/// Returns a rendered request as evidence of the bytes that HTTP/3 carried.
+pub(super) fn shown_over_http3(bytes: &[u8]) -> Vec<u8> {
+    shown(bytes, b" HTTP/3\r\n")
+}
+
+fn shown(bytes: &[u8], spoken: &[u8]) -> Vec<u8> {
     const VERSION: &[u8] = b" HTTP/1.1\r\n";
     let at = bytes
         .windows(VERSION.len())
         .position(|part| part == VERSION);
     match at {
-        Some(at) => [&bytes[..at], b" HTTP/2\r\n", &bytes[at + VERSION.len()..]].concat(),
+        Some(at) => [&bytes[..at], spoken, &bytes[at + VERSION.len()..]].concat(),
         None => bytes.to_vec(),
     }
 }
@@ -170,6 +201,8 @@ mod tests {
 
     #[test]
     fn evidence_names_the_version_that_was_spoken() {
-        assert_eq!(shown(b"GET / HTTP/1.1\r\n\r\nx"), b"GET / HTTP/2\r\n\r\nx");
+        let bytes = b"GET / HTTP/1.1\r\n\r\nx";
+        assert_eq!(shown_over_http2(bytes), b"GET / HTTP/2\r\n\r\nx");
+        assert_eq!(shown_over_http3(bytes), b"GET / HTTP/3\r\n\r\nx");
     }
 }

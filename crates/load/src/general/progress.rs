@@ -36,9 +36,11 @@ impl ExchangeError {
 pub(super) struct ResponseProgress {
     /// Time of the first byte. 0 until a byte arrived.
     pub(super) first_byte_ns: u64,
-    /// Received bytes: of the response over HTTP/1.1, of its body over HTTP/2.
+    /// Received bytes: of the response over HTTP/1.1, of its body over HTTP/2 and HTTP/3.
     pub(super) bytes: usize,
-    /// The head of a response over HTTP/2.
+    /// The version of HTTP of `head`.
+    pub(super) spoken: &'static str,
+    /// The head of a response over HTTP/2 or HTTP/3.
     pub(super) head: Option<(StatusCode, HeaderMap)>,
     kept: Vec<u8>,
 }
@@ -62,11 +64,11 @@ impl ResponseProgress {
         self.kept.extend_from_slice(&part[..part.len().min(room)]);
     }
 
-    /// Returns the received part as evidence: an HTTP/2 head, which does not travel as text, and bytes.
+    /// Returns the received part as evidence: a head of HTTP/2 or HTTP/3, which does not travel as text, and bytes.
     pub(super) fn excerpt(&self) -> [Vec<u8>; 2] {
         let mut head = Vec::new();
         if let Some((status, headers)) = &self.head {
-            head.extend_from_slice(format!("HTTP/2 {}\r\n", status.as_u16()).as_bytes());
+            head.extend_from_slice(format!("{} {}\r\n", self.spoken, status.as_u16()).as_bytes());
             for (name, value) in headers {
                 head.extend_from_slice(name.as_str().as_bytes());
                 head.extend_from_slice(b": ");

@@ -1,15 +1,19 @@
 //! Opens connections to an address, until they are ready for requests.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::words;
-use super::http2::Session;
+use super::http2;
+use super::http3;
+use super::message::Message;
 use super::stream::{Socket, Stream, Traffic};
 use super::tls::{Tls, fault};
 use super::websocket::Upgraded;
-use crate::error::TlsError;
-use crate::job::{Target, Version};
+use crate::error::{RequestError, TlsError};
+use crate::grpc::Calling;
+use crate::job::{Address, Target, Version};
 use crate::measurement::FailureKind;
 use crate::socket::{Connect, Peer, refusal};
 
@@ -21,6 +25,8 @@ const QUEUE_RETRY: Duration = Duration::from_millis(1);
 pub(crate) struct Route {
     pub(super) version: Version,
     tls: Option<Tls>,
+    /// The settings of HTTP/3.
+    quic: Option<quinn::ClientConfig>,
 }
 
 /// A connection that is ready for requests.
@@ -37,21 +43,100 @@ pub(super) enum Channel {
     },
     /// A connection that was upgraded to WebSocket, for one conversation at a time.
     WebSocket(Box<Upgraded>),
-    /// An HTTP/2 connection, for several requests.
-    Http2(Rc<Session>),
+    /// A connection for several requests.
+    Shared(Session),
+}
+
+/// A connection that several requests use at the same time.
+#[derive(Clone)]
+pub(super) enum Session {
+    Http2(Rc<http2::Session>),
+    Http3(Rc<http3::Session>),
+}
+
+impl Session {
+    /// True if it may carry another request. The target may already have closed it.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Session::Http2(session) => session.is_open(),
+            Session::Http3(session) => session.is_open(),
+        }
+    }
+
+    /// Returns the reason that the target accepts no request, if it accepts none.
+    pub(super) fn grants_no_stream(&self) -> Option<&'static str> {
+        match self {
+            Session::Http2(session) if session.grants_no_stream() => Some(
+                "the server allows no HTTP/2 stream (it sent no SETTINGS, or MAX_CONCURRENT_STREAMS 0)",
+            ),
+            Session::Http3(session) if session.grants_no_stream() => {
+                Some("the server allows no HTTP/3 stream (it sent no MAX_STREAMS)")
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Session) -> bool {
+        match (self, other) {
+            (Session::Http2(one), Session::Http2(other)) => Rc::ptr_eq(one, other),
+            (Session::Http3(one), Session::Http3(other)) => Rc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
 }
 
 impl Route {
     pub(crate) fn new(target: &Target) -> Result<Route, TlsError> {
         let trust = target.protocol.tls.as_ref();
-        Ok(Route {
-            version: target.protocol.version,
-            tls: trust.map(|trust| Tls::new(target, trust)).transpose()?,
-        })
+        let version = target.protocol.version;
+        let tls = trust.map(|trust| Tls::new(target, trust)).transpose()?;
+        let quic = match (version, &tls) {
+            (Version::Http3 { .. }, None) => {
+                return Err(TlsError::Http3("it is always encrypted. Use an https URL"));
+            }
+            (Version::Http3 { .. }, _) if matches!(target.address, Address::Unix(_)) => {
+                return Err(TlsError::Http3(
+                    "it has no Unix sockets. Use an address with a port",
+                ));
+            }
+            (Version::Http3 { .. }, Some(tls)) => Some(
+                http3::settings(Arc::clone(tls.connector.config())).map_err(TlsError::Library)?,
+            ),
+            _ => None,
+        };
+        Ok(Route { version, tls, quic })
+    }
+
+    /// Translates a rendered request, and the JSON of a gRPC call into its messages.
+    ///
+    /// # Errors
+    ///
+    /// If this version of HTTP cannot carry the request.
+    pub(super) fn message(
+        &self,
+        bytes: &[u8],
+        calling: Option<&Calling>,
+    ) -> Result<Message, RequestError> {
+        let message = Message::new(bytes, self.is_encrypted());
+        match self.version {
+            Version::Http3 { .. } => message
+                .and_then(Message::without_upgrade)
+                .map_err(RequestError::Http3),
+            _ => message
+                .and_then(|message| message.with_call(calling))
+                .map_err(RequestError::Http2),
+        }
     }
 
     pub(super) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Tells targets that connections were closed, unless the kernel does.
+    pub(super) async fn leave(&self) {
+        if self.quic.is_some() {
+            http3::leave().await;
+        }
     }
 
     /// Connects, including TLS and the protocol.
@@ -64,6 +149,10 @@ impl Route {
         peer: &Peer,
         traffic: &Rc<Traffic>,
     ) -> Result<Channel, (FailureKind, String)> {
+        if let (Some(quic), Some(tls)) = (&self.quic, &self.tls) {
+            let session = http3::Session::open(quic, &tls.name.to_str(), peer, traffic).await?;
+            return Ok(Channel::Shared(Session::Http3(Rc::new(session))));
+        }
         let socket = connect(peer, traffic)
             .await
             .map_err(|error| refusal(&error))?;
@@ -93,10 +182,11 @@ impl Route {
                 connect_ns: 0,
             },
             Version::Http2 { .. } => {
-                let session = Session::new(stream).await;
+                let session = http2::Session::new(stream).await;
                 let session = session.map_err(|error| refuse(words(&error)));
-                Channel::Http2(Rc::new(session?))
+                Channel::Shared(Session::Http2(Rc::new(session?)))
             }
+            Version::Http3 { .. } => unreachable!("HTTP/3 has its own settings"),
         })
     }
 }

@@ -9,16 +9,16 @@ use tokio::task::LocalSet;
 use super::feed::Feed;
 use super::grpc;
 use super::http1::Exchange;
-use super::http2::{Limits, Session};
+use super::http2::{self, Limits};
+use super::http3;
 use super::message::Message;
 use super::planned::PlainAlarms;
 use super::progress::{ExchangeError, ResponseProgress};
-use super::route::{Channel, Route};
+use super::route::{Channel, Route, Session};
 use super::stream::Stream;
 use super::websocket;
 use crate::answer::{Answer, Failure, Gathering};
 use crate::clock::Clock;
-use crate::error::RequestError;
 use crate::job::{Bounds, Target, WebSocketCall};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
@@ -35,14 +35,13 @@ pub(crate) fn exchange(
     let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
     let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
     let peer = Peer::new(&target.address).map_err(failed)?;
-    let message = Message::new(request, route.is_encrypted())
-        .and_then(|message| message.with_call(asked.calling.as_deref()));
+    let message = route.message(request, asked.calling.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed)?;
     let mut progress = ResponseProgress::default();
-    let gathering = Gathering::new(asked.rules.stream.as_ref());
+    let mut gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
         let channel = channel.map_err(|(_, reason)| Failure::Connect(reason))?;
@@ -54,9 +53,13 @@ pub(crate) fn exchange(
             Channel::Http1 { stream, .. } => {
                 over_http1(stream, asked, request, &mut progress, gathering).await
             }
-            Channel::Http2(session) => {
-                let message = message.map_err(RequestError::Http2)?;
-                over_http2(&session, asked, message, &mut progress, gathering).await
+            Channel::Shared(Session::Http2(session)) => {
+                over_http2(&session, asked, message?, &mut progress, gathering).await
+            }
+            Channel::Shared(Session::Http3(session)) => {
+                let sent = over_http3(&session, message?, &mut progress, &mut gathering).await;
+                sent.map(|()| gathering.answer)
+                    .map_err(|error| failure(error, progress.bytes))
             }
         }
     };
@@ -65,12 +68,55 @@ pub(crate) fn exchange(
     let call = asked.calling.as_ref().map(|calling| calling.call.length());
     let timeout = timeout + hold.or(call).unwrap_or_default();
     let conversation = async { tokio::time::timeout(timeout, conversation).await };
-    tasks
-        .block_on(&runtime, conversation)
-        .unwrap_or(Err(Failure::Timeout {
-            limit: timeout,
-            found_bytes: progress.bytes,
-        }))
+    let answered = tasks.block_on(&runtime, conversation);
+    // The task of a connection holds it.
+    drop(tasks);
+    runtime.block_on(route.leave());
+    answered.unwrap_or(Err(Failure::Timeout {
+        limit: timeout,
+        found_bytes: progress.bytes,
+    }))
+}
+
+/// Opens one connection, and closes it.
+pub(crate) fn reach(target: &Target, timeout: Duration) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
+    let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
+    let peer = Peer::new(&target.address).map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let tasks = LocalSet::new();
+    let connected = tasks.block_on(&runtime, async {
+        let connecting = async { route.connect(&peer, &Rc::default()).await.map(drop) };
+        tokio::time::timeout(timeout, connecting).await
+    });
+    drop(tasks);
+    runtime.block_on(route.leave());
+    match connected {
+        Ok(connected) => connected.map_err(|(_, reason)| Failure::Connect(reason)),
+        Err(_) => Err(Failure::Connect(format!(
+            "no connection within {timeout:?}"
+        ))),
+    }
+}
+
+/// Sends the request over HTTP/3 and reads the response.
+async fn over_http3(
+    session: &Rc<http3::Session>,
+    message: Message,
+    progress: &mut ResponseProgress,
+    gathering: &mut Gathering,
+) -> Result<(), ExchangeError> {
+    let limits = Limits {
+        clock: Clock::start(),
+        bounds: Bounds::default(),
+        was_idle: false,
+    };
+    let room = session.enter().await?;
+    let sending = session.send(message, room).await?;
+    sending.receive(limits, progress, gathering).await
 }
 
 /// Sends the request over HTTP/1.1 and reads the response.
@@ -105,7 +151,7 @@ async fn over_http1(
 /// Sends the request over HTTP/2 and reads the response. The messages of a call leave once each, unless its
 /// rule counts events.
 async fn over_http2(
-    session: &Session,
+    session: &http2::Session,
     asked: &Rendered,
     message: Message,
     progress: &mut ResponseProgress,

@@ -2,17 +2,20 @@
 
 use std::mem::replace;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::feed::Feed;
 use super::grpc;
 use super::http1::{self, Exchange, Idle};
-use super::http2::{Limits, Session};
+use super::http2::{self, Limits};
+use super::http3;
 use super::message::Message;
 use super::planned::PlaceAlarms;
 use super::progress::{ExchangeError, Judging, ResponseProgress};
-use super::route::Channel;
+use super::route::{Channel, Session};
 use super::{EngineState, Place};
+use crate::grpc::Calling;
 use crate::lane::Fault;
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
@@ -133,7 +136,7 @@ impl EngineState {
                 continue;
             };
             let session = match &channel {
-                Channel::Http2(session) => Some(Rc::clone(session)),
+                Channel::Shared(session) => Some(session.clone()),
                 Channel::Http1 { .. } | Channel::WebSocket(_) => None,
             };
             // The time limit of a slot that needed a connection starts with the connect, and of any other
@@ -149,18 +152,13 @@ impl EngineState {
             };
             match tried {
                 Err(_) => {
-                    let is_let_in = session
-                        .as_ref()
-                        .is_none_or(|session| !session.grants_no_stream());
+                    let refusal = session.as_ref().and_then(Session::grants_no_stream);
                     retire();
-                    if is_let_in || slot.is_sent {
+                    let Some(refusal) = refusal.filter(|_| !slot.is_sent) else {
                         return Err(no_answer(timeout));
-                    }
-                    let reason = format!(
-                        "the request was not sent within {:?}: the server allows no HTTP/2 stream \
-                         (it sent no SETTINGS, or MAX_CONCURRENT_STREAMS 0)",
-                        endpoint.timeout
-                    );
+                    };
+                    let limit = endpoint.timeout;
+                    let reason = format!("the request was not sent within {limit:?}: {refusal}");
                     return Err((FailureKind::Timeout, reason));
                 }
                 Ok(Err(ExchangeError::Unprocessed { is_leaving, reason })) => {
@@ -173,7 +171,7 @@ impl EngineState {
                 // connection. A new connection that is stale at once is a refusal by the target.
                 Ok(Err(ExchangeError::Stale(reason))) => {
                     retire();
-                    // Over HTTP/2 other places may have used up the new connection meanwhile.
+                    // Over HTTP/2 and HTTP/3 other places may have used up the new connection meanwhile.
                     if slot.give_up_ns.is_some() && session.is_none() {
                         return Err((FailureKind::Reset, reason));
                     }
@@ -267,8 +265,11 @@ impl EngineState {
                 }
                 Ok(())
             }
-            Channel::Http2(session) => {
-                self.over_http2(place, &session, slot).await?;
+            Channel::Shared(session) => {
+                match &session {
+                    Session::Http2(session) => self.over_http2(place, session, slot).await?,
+                    Session::Http3(session) => self.over_http3(place, session, slot).await?,
+                }
                 if !endpoint.keep_alive {
                     endpoint.link(place.index).retire(&session);
                 }
@@ -344,20 +345,11 @@ impl EngineState {
     async fn over_http2(
         &self,
         place: Place,
-        session: &Rc<Session>,
+        session: &Rc<http2::Session>,
         slot: &mut Slot,
     ) -> Result<(), ExchangeError> {
-        let endpoint = &self.endpoints[place.lane];
-        // A handle, because the lanes must not stay borrowed while the exchange waits.
-        let calling = self.lanes.borrow()[place.lane].work.rotation.requests[slot.state.request]
-            .calling
-            .clone();
-        let message = match &endpoint.messages[slot.state.request] {
-            Some(message) => message.clone(),
-            None => Message::new(&slot.state.filled, endpoint.route.is_encrypted())
-                .and_then(|message| message.with_call(calling.as_deref()))
-                .map_err(|reason| ExchangeError::failed(FailureKind::Protocol, reason))?,
-        };
+        let calling = self.calling(place, slot);
+        let message = self.message(place, slot, calling.as_deref())?;
         let _room = session.enter().await;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
@@ -369,16 +361,7 @@ impl EngineState {
             .map(|call| Feed::new(call, message.frames.clone(), self.clock, &alarms));
         let ledger = feed.as_ref().map(Feed::ledger);
         let sending = session.send(message, feed).await?;
-        slot.state.sent_ns = now_ns;
-        // A repeated request counts as sent once.
-        if !replace(&mut slot.is_sent, true) {
-            self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
-        }
-        let limits = Limits {
-            clock: self.clock,
-            bounds: endpoint.bounds,
-            was_idle,
-        };
+        let limits = self.departed(place, slot, now_ns, was_idle);
         let mut judging = self.judging(place, &mut slot.state);
         let progress = &mut slot.progress;
         let received = match call {
@@ -391,6 +374,67 @@ impl EngineState {
             .is_used
             .set(session.is_used.get() || received.is_ok());
         received
+    }
+
+    async fn over_http3(
+        &self,
+        place: Place,
+        session: &Rc<http3::Session>,
+        slot: &mut Slot,
+    ) -> Result<(), ExchangeError> {
+        let message = self.message(place, slot, None)?;
+        let room = session.enter().await?;
+        let was_idle = session.is_used.get() && session.is_alone();
+        // As over HTTP/1.1: read before the send, stored after it.
+        let now_ns = self.clock.now_ns();
+        let sending = session.send(message, room).await?;
+        let limits = self.departed(place, slot, now_ns, was_idle);
+        let mut judging = self.judging(place, &mut slot.state);
+        let received = sending
+            .receive(limits, &mut slot.progress, &mut judging)
+            .await;
+        session
+            .is_used
+            .set(session.is_used.get() || received.is_ok());
+        received
+    }
+
+    /// The gRPC call of a slot. A handle, because the lanes must not stay borrowed while the exchange waits.
+    fn calling(&self, place: Place, slot: &Slot) -> Option<Arc<Calling>> {
+        let lanes = self.lanes.borrow();
+        let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
+        request.calling.clone()
+    }
+
+    /// Returns the request of a slot.
+    fn message(
+        &self,
+        place: Place,
+        slot: &Slot,
+        calling: Option<&Calling>,
+    ) -> Result<Message, ExchangeError> {
+        let endpoint = &self.endpoints[place.lane];
+        match &endpoint.messages[slot.state.request] {
+            Some(message) => Ok(message.clone()),
+            None => endpoint
+                .route
+                .message(&slot.state.filled, calling)
+                .map_err(|error| ExchangeError::failed(FailureKind::Protocol, error.to_string())),
+        }
+    }
+
+    /// Records that the request left at this time. Returns the limits of its response.
+    fn departed(&self, place: Place, slot: &mut Slot, sent_ns: u64, was_idle: bool) -> Limits {
+        slot.state.sent_ns = sent_ns;
+        // A repeated request counts as sent once.
+        if !replace(&mut slot.is_sent, true) {
+            self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
+        }
+        Limits {
+            clock: self.clock,
+            bounds: self.endpoints[place.lane].bounds,
+            was_idle,
+        }
     }
 
     /// Returns the judge of the response to a request that was sent.

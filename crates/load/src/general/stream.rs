@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use model::Packets;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -20,6 +21,8 @@ const AT_ONCE_MAX: usize = 64 * 1024;
 pub(super) struct Traffic {
     pub(super) bytes_in: Cell<u64>,
     pub(super) bytes_out: Cell<u64>,
+    /// Packets of HTTP/3.
+    pub(super) packets: Cell<Packets>,
 }
 
 impl Traffic {
@@ -27,6 +30,7 @@ impl Traffic {
     pub(super) fn reset(&self) {
         self.bytes_in.set(0);
         self.bytes_out.set(0);
+        self.packets.set(Packets::default());
     }
 }
 

@@ -18,6 +18,9 @@ use tokio_rustls::rustls::{
 use crate::error::TlsError;
 use crate::job::{ClientIdentity, Target, Trust, Version};
 
+/// The name of HTTP/3 in handshakes.
+pub(crate) const HTTP3_ALPN: &[u8] = b"h3";
+
 /// The configuration for every handshake with the target.
 #[derive(Clone)]
 pub(super) struct Tls {
@@ -65,6 +68,7 @@ impl Tls {
         let protocol: &[u8] = match target.protocol.version {
             Version::Http1 => b"http/1.1",
             Version::Http2 { .. } => b"h2",
+            Version::Http3 { .. } => HTTP3_ALPN,
         };
         config.alpn_protocols = vec![protocol.to_vec()];
         Ok(Tls {
@@ -125,18 +129,17 @@ fn chain_and_key(
 
 /// Returns the message for a failed handshake.
 pub(super) fn fault(error: &std::io::Error) -> String {
-    let cause = error
-        .get_ref()
-        .and_then(|cause| cause.downcast_ref::<Error>());
-    match cause {
-        Some(Error::InvalidCertificate(CertificateError::Other(other)))
-            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
-        {
-            "TLS: the server uses the certificate of an authority as its own. Pass this certificate \
-             with `--ca`, or use `--insecure`"
-                .to_owned()
-        }
-        _ => format!("TLS: {error}"),
+    words(&error.to_string())
+}
+
+/// Returns the message for an error of the library, in its words.
+pub(super) fn words(error: &str) -> String {
+    // The error has no type of its own, so its name is searched.
+    match error.contains("CaUsedAsEndEntity") {
+        true => "TLS: the server uses the certificate of an authority as its own. Pass this \
+                 certificate with `--ca`, or use `--insecure`"
+            .to_owned(),
+        false => format!("TLS: {error}"),
     }
 }
 

@@ -482,18 +482,22 @@ fn head(body_bytes: usize, coding: Option<&str>, is_last: bool) -> String {
     )
 }
 
-fn render(behavior: &Behavior, kind: usize) -> Rendered {
+/// Returns the body of a response, encoded if the behavior is to encode bodies.
+pub(super) fn body(behavior: &Behavior, is_wrong: bool) -> Vec<u8> {
     let mut body = behavior.body().into_bytes();
     let middle = body.len() / 2;
-    if kind & WRONG != 0
-        && let Some(byte) = body.get_mut(middle)
-    {
+    if is_wrong && let Some(byte) = body.get_mut(middle) {
         *byte ^= 1;
     }
-    let coding = behavior.encoding.as_ref().map(|it| it.coding.as_str());
-    if let Some(coding) = coding {
-        body = encoded(coding, &body).expect("the behavior was checked");
+    match &behavior.encoding {
+        Some(it) => encoded(&it.coding, &body).expect("the behavior was checked"),
+        None => body,
     }
+}
+
+fn render(behavior: &Behavior, kind: usize) -> Rendered {
+    let body = body(behavior, kind & WRONG != 0);
+    let coding = behavior.encoding.as_ref().map(|it| it.coding.as_str());
     let head = head(body.len(), coding, kind & LAST != 0);
     Rendered {
         head_bytes: head.len(),

@@ -47,11 +47,15 @@ impl NullStream {
             .saturating_add(gaps_ns)
     }
 
-    pub(super) fn head(&self, is_last: bool) -> String {
-        let kind = match self.is_server_sent {
+    pub(super) fn media_type(&self) -> &'static str {
+        match self.is_server_sent {
             true => "text/event-stream",
             false => "application/x-ndjson",
-        };
+        }
+    }
+
+    pub(super) fn head(&self, is_last: bool) -> String {
+        let kind = self.media_type();
         let close = if is_last { "connection: close\r\n" } else { "" };
         format!(
             "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncache-control: no-store\r\n\
@@ -59,12 +63,17 @@ impl NullStream {
         )
     }
 
-    /// Adds one event as a chunk.
-    pub(super) fn add(&self, data: &str, bytes: &mut Vec<u8>) {
-        let event = match self.is_server_sent {
+    /// Returns one event.
+    pub(super) fn event(&self, data: &str) -> String {
+        match self.is_server_sent {
             true => format!("data: {data}\n\n"),
             false => format!("{data}\n"),
-        };
+        }
+    }
+
+    /// Adds one event as a chunk.
+    pub(super) fn add(&self, data: &str, bytes: &mut Vec<u8>) {
+        let event = self.event(data);
         bytes.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
     }
 }

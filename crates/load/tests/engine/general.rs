@@ -14,16 +14,27 @@ use crate::modern::{Act, Got, Identity, Modern, Speech};
 use crate::server::{PATIENCE, closed_port};
 use crate::{closed, get, job, measure, open};
 
-const HTTP2: Version = Version::Http2 { streams: 1 };
+pub(crate) const HTTP2: Version = Version::Http2 { streams: 1 };
+pub(crate) const HTTP3: Version = Version::Http3 { streams: 1 };
 
 /// Each protocol of the general carrier.
-const SPOKEN: [(Version, bool); 3] = [(Version::Http1, true), (HTTP2, false), (HTTP2, true)];
+const SPOKEN: [(Version, bool); 4] = [
+    (Version::Http1, true),
+    (HTTP2, false),
+    (HTTP2, true),
+    (HTTP3, true),
+];
 
 pub(crate) fn speech(version: Version, is_encrypted: bool) -> Speech {
-    let is_http2 = version != Version::Http1;
+    let name = match version {
+        Version::Http1 => "http/1.1",
+        Version::Http2 { .. } => "h2",
+        Version::Http3 { .. } => "h3",
+    };
     Speech {
-        is_http2,
-        tls: is_encrypted.then(|| vec![if is_http2 { "h2" } else { "http/1.1" }]),
+        is_http2: matches!(version, Version::Http2 { .. }),
+        is_http3: matches!(version, Version::Http3 { .. }),
+        tls: is_encrypted.then(|| vec![name]),
         streams_max: None,
         client: None,
     }
@@ -170,11 +181,7 @@ fn one_wrong_body_is_found() {
             "{}",
             sample.answer
         );
-        let version = if target.protocol.version == HTTP2 {
-            "HTTP/2"
-        } else {
-            "HTTP/1.1"
-        };
+        let version = target.protocol.version.name();
         let first_line = format!("GET / {version}\r\n");
         assert!(
             sample.request.starts_with(&first_line),
@@ -234,9 +241,9 @@ fn a_stream_that_is_reset_is_a_reset_and_the_connection_goes_on() {
             Act::answer("hello")
         }
     };
-    for is_encrypted in [false, true] {
-        let server = Modern::start(speech(HTTP2, is_encrypted), act);
-        let measurement = measure(&job(&target(&server, HTTP2, is_encrypted), closed(1, 10)));
+    for (version, is_encrypted) in [(HTTP2, false), (HTTP2, true), (HTTP3, true)] {
+        let server = Modern::start(speech(version, is_encrypted), act);
+        let measurement = measure(&job(&target(&server, version, is_encrypted), closed(1, 10)));
         assert_eq!(measurement.outcomes.passed, 5);
         assert_eq!(
             failed(&measurement),
@@ -350,7 +357,7 @@ fn only_a_trusted_certificate_for_the_right_name_gives_a_connection() {
 #[test]
 fn only_a_client_with_its_certificate_is_served_where_one_is_required() {
     let [own, other] = [Identity::new(), Identity::new()];
-    for version in [Version::Http1, HTTP2] {
+    for version in [Version::Http1, HTTP2, HTTP3] {
         let speech = Speech {
             client: Some(own.certificate.clone()),
             ..speech(version, true)
@@ -403,31 +410,40 @@ fn a_protocol_that_the_target_does_not_speak_is_not_negotiated_down() {
 fn as_many_requests_are_under_way_on_a_connection_as_there_are_streams() {
     let act = |_: Got| Act::After(Duration::from_millis(20), Bytes::from_static(b"hello"));
     for (streams_max, expected) in [(None, 8), (Some(3), 3)] {
-        let speech = Speech {
-            streams_max,
-            ..speech(HTTP2, false)
-        };
-        let server = Modern::start(speech, act);
-        let version = Version::Http2 { streams: 8 };
-        let measurement = measure(&job(&target(&server, version, false), closed(1, 80)));
-        assert_eq!(measurement.outcomes.passed, 80);
-        assert_eq!(server.connections(), 1);
-        assert_eq!(server.tally.under_way_max.load(Ordering::SeqCst), expected);
+        for (version, is_encrypted) in [
+            (Version::Http2 { streams: 8 }, false),
+            (Version::Http3 { streams: 8 }, true),
+        ] {
+            let speech = Speech {
+                streams_max,
+                ..speech(version, is_encrypted)
+            };
+            let server = Modern::start(speech, act);
+            let target = target(&server, version, is_encrypted);
+            let measurement = measure(&job(&target, closed(1, 80)));
+            assert_eq!(measurement.outcomes.passed, 80, "{measurement:?}");
+            assert_eq!(server.connections(), 1);
+            assert_eq!(server.tally.under_way_max.load(Ordering::SeqCst), expected);
+        }
     }
 }
 
 #[test]
 fn an_open_loop_fills_the_streams_of_a_connection_before_it_opens_another() {
     let act = |_: Got| Act::After(Duration::from_millis(100), Bytes::from_static(b"hello"));
-    let server = Modern::start(speech(HTTP2, true), act);
-    let version = Version::Http2 { streams: 100 };
-    let measurement = measure(&job(
-        &target(&server, version, true),
-        open(200.0, Duration::from_millis(200)),
-    ));
-    assert_eq!(measurement.outcomes.passed, 40);
-    assert_eq!(server.connections(), 1);
-    assert_eq!(measurement.waited, 0);
+    for version in [
+        Version::Http2 { streams: 100 },
+        Version::Http3 { streams: 100 },
+    ] {
+        let server = Modern::start(speech(version, true), act);
+        let measurement = measure(&job(
+            &target(&server, version, true),
+            open(200.0, Duration::from_millis(200)),
+        ));
+        assert_eq!(measurement.outcomes.passed, 40);
+        assert_eq!(server.connections(), 1);
+        assert_eq!(measurement.waited, 0);
+    }
 }
 
 #[test]

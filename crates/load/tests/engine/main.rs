@@ -6,12 +6,14 @@
 )]
 
 mod answers;
+mod caddy_http3;
 mod closed;
 mod failures;
 mod general;
 mod general_scenario;
 mod grpc;
 mod modern;
+mod null_http3;
 mod null_websocket;
 mod open;
 mod scenario;
@@ -21,6 +23,7 @@ mod together;
 mod websocket;
 mod wire;
 mod wire_http2;
+mod wire_http3;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A small server for TLS and HTTP/2. The test defines its behavior.
+//! A small server for TLS, HTTP/2 and HTTP/3. The test defines its behavior.
 //!
 //! It does not depend on the load engine, so that end-to-end tests can use it, too.
 
@@ -21,6 +21,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+// With its path, because end-to-end tests use this file from another folder.
+#[path = "modern/http3.rs"]
+mod http3;
 
 /// The reaction of the server to a request.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ impl Act {
     }
 }
 
-/// A response with its parts. Over HTTP/1.1 it is like `Drop`.
+/// A response with its parts. Over HTTP/1.1 it is like `Drop`, and over HTTP/3 like `Reset`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) status: u16,
@@ -67,6 +71,8 @@ pub(crate) struct Parts {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Speech {
     pub(crate) is_http2: bool,
+    /// HTTP/3 instead of anything over TCP.
+    pub(crate) is_http3: bool,
     /// The protocols it offers by ALPN. `None` for no TLS.
     pub(crate) tls: Option<Vec<&'static str>>,
     /// The largest number of streams on a connection.
@@ -132,6 +138,25 @@ fn only(client: &str, provider: Arc<CryptoProvider>) -> Arc<dyn ClientCertVerifi
         .unwrap()
 }
 
+fn server_config(identity: &Identity, offered: &[&str], client: Option<&str>) -> ServerConfig {
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+    let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = match client {
+        None => builder.with_no_client_auth(),
+        Some(client) => builder.with_client_cert_verifier(only(client, provider)),
+    };
+    let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
+    config.alpn_protocols = offered
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    config
+}
+
 impl Modern {
     /// Listens on a free loopback port, with an identity of its own.
     pub(crate) fn start(speech: Speech, act: impl Fn(Got) -> Act + Send + 'static) -> Modern {
@@ -145,25 +170,10 @@ impl Modern {
         act: impl Fn(Got) -> Act + Send + 'static,
     ) -> Modern {
         let place = address.to_owned();
-        let acceptor = speech.tls.as_ref().map(|offered| {
-            let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
-            let certificate =
-                CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
-            let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-            let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-                .with_safe_default_protocol_versions()
-                .unwrap();
-            let builder = match &speech.client {
-                None => builder.with_no_client_auth(),
-                Some(client) => builder.with_client_cert_verifier(only(client, provider)),
-            };
-            let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
-            config.alpn_protocols = offered
-                .iter()
-                .map(|name| name.as_bytes().to_vec())
-                .collect();
-            TlsAcceptor::from(Arc::new(config))
-        });
+        let config = speech
+            .tls
+            .as_ref()
+            .map(|offered| server_config(&identity, offered, speech.client.as_deref()));
         let tally = Arc::new(Tally::default());
         let is_stopping = Arc::new(AtomicBool::new(false));
         let (listening, address) = mpsc::channel();
@@ -175,13 +185,21 @@ impl Modern {
                 .unwrap();
             let tasks = LocalSet::new();
             tasks.block_on(&runtime, async {
-                let listener = tokio::net::TcpListener::bind(place).await.unwrap();
-                listening.send(listener.local_addr().unwrap()).unwrap();
                 let host = Rc::new(Host {
                     speech,
                     act: Box::new(act),
                     tally: seen,
                 });
+                if host.speech.is_http3 {
+                    let streams_max = host.speech.streams_max;
+                    let endpoint = http3::listen(&place, config.unwrap(), streams_max);
+                    listening.send(http3::address(&endpoint)).unwrap();
+                    http3::accept(host, endpoint, || is_over.load(Ordering::SeqCst)).await;
+                    return;
+                }
+                let acceptor = config.map(|config| TlsAcceptor::from(Arc::new(config)));
+                let listener = tokio::net::TcpListener::bind(place).await.unwrap();
+                listening.send(listener.local_addr().unwrap()).unwrap();
                 loop {
                     let (socket, _) = listener.accept().await.unwrap();
                     if is_over.load(Ordering::SeqCst) {

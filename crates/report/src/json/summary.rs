@@ -10,7 +10,7 @@ use analysis::summary::{
     SystemSummary, VariantSummary, WhySummary,
 };
 use analysis::until::UntilSummary;
-use model::{Metric, Order, Outcomes, Unit};
+use model::{Metric, Order, Outcomes, Packets, Unit};
 use recording::Kind;
 use serde::Serialize;
 
@@ -96,6 +96,8 @@ struct Variant<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     by_status: &'a BTreeMap<u16, StatusSummary>,
     bodies: &'a BodiesSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<Packets>,
     metrics: &'a BTreeMap<Metric, MetricSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Estimate<'a>>,
@@ -229,6 +231,7 @@ impl<'a> Variant<'a> {
             statuses: &row.statuses,
             by_status: &row.by_status,
             bodies: &row.bodies,
+            packets: row.packets,
             metrics: &row.metrics,
             estimate: row.estimate.as_ref().map(|it| Estimate::of(row, it)),
             few_pay: row

@@ -5,6 +5,7 @@ use model::{Metric, Unit, micros};
 use recording::{Hdr, RoundRecord, describe, digits, float};
 use stats::Histogram;
 
+use super::packets;
 use super::streams::EARLY_SHARE;
 use super::traffic::counts;
 use crate::bodies;
@@ -168,6 +169,7 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
     if round.sent_again > 0 {
         facts.push(("Sent again", sent_again(round.sent_again)));
     }
+    facts.extend(round.packets.map(|it| ("Packets", packets::sentence(it))));
     if let Some(statuses) = bodies::statuses(row) {
         facts.push(("Statuses", statuses));
     }

@@ -97,6 +97,9 @@ pub(crate) struct Args {
     /// Accept any certificate.
     #[arg(short = 'k', long, help_heading = "Request")]
     insecure: bool,
+    /// Use HTTP/3 over QUIC, with https URLs.
+    #[arg(long, help_heading = "Request")]
+    http3: bool,
 
     /// Expected statuses: 200, 2xx, 200,429 [default: any from 200 to 299].
     ///
@@ -234,6 +237,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         None => stream.is_some() || websocket.is_some(),
         Some(call) => grpc_args::answers_several(call).map_err(Failure::bad_input)?,
     };
+    check_http3(args)?;
     let is_chosen = arrivals == Arrivals::Auto;
     let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
@@ -254,6 +258,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         body,
         timeout: args.timeout,
         insecure: args.insecure,
+        is_http3: args.http3,
         status: args.status.clone(),
         ignore: args.ignore.clone(),
         // A stream is checked event by event, and its events may contain times.
@@ -263,6 +268,19 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         grpc,
         seed: args.seed,
     })
+}
+
+/// Refuses URLs that HTTP/3 cannot reach.
+fn check_http3(args: &Args) -> Result<(), Failure> {
+    let mut urls = [&args.a, &args.b].into_iter();
+    let other = urls.find(|url| url.scheme_str() != Some("https"));
+    match other.filter(|_| args.http3) {
+        None => Ok(()),
+        Some(url) => Err(Failure::bad_input(format!(
+            "expected https URLs with `--http3`, found `{}`",
+            address::without_credentials(url)
+        ))),
+    }
 }
 
 /// The conversation with both servers.

@@ -247,13 +247,17 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
             "expected an https URL with --cert, found `{url}`"
         )));
     }
+    if !is_encrypted && args.http3 {
+        return Err(Failure::bad_input(format!(
+            "expected an https URL with --http3, found `{url}`. HTTP/3 is always encrypted"
+        )));
+    }
+    let streams = args.streams;
     Ok(Protocol {
-        version: if args.http2 || args.grpc.is_given() {
-            Version::Http2 {
-                streams: args.streams,
-            }
-        } else {
-            Version::Http1
+        version: match (args.http3, args.http2 || args.grpc.is_given()) {
+            (true, _) => Version::Http3 { streams },
+            (false, true) => Version::Http2 { streams },
+            (false, false) => Version::Http1,
         },
         tls: is_encrypted.then_some(trust),
         identity,

@@ -1,19 +1,20 @@
 //! `weigh null-server`: a server for the calibration of instruments.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::stop::StopSignal;
 use load::null::{
-    Behavior, GrpcBehavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, SocketBehavior,
-    Stall, serve, serve_grpc, serve_websocket,
+    Behavior, GrpcBehavior, Jitter, Mix, NullCertificate, NullEncoding, NullStream, Pace, Slow,
+    SocketBehavior, Stall, serve, serve_grpc, serve_http3, serve_websocket,
 };
 
 /// Serve responses after an exact delay, to calibrate load generators.
 ///
-/// The server has one thread and speaks HTTP/1.1. Load it with any load generator and compare the
+/// The server has one thread and speaks HTTP/1.1, or HTTP/3 with --http3. Load it with any load generator and compare the
 /// results with the delays that you set here. It counts its requests at /seen, and prints the counts at
 /// the end.
 #[derive(Debug, clap::Args)]
@@ -133,6 +134,15 @@ pub(crate) struct Args {
     /// End each gRPC call with this status: 0 to 16.
     #[arg(long, value_name = "STATUS", requires = "grpc", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
     grpc_status: u32,
+    /// Serve HTTP/3, with a new certificate that the server signs itself.
+    ///
+    /// A load accepts the certificate with --insecure, or with --ca and the file of --certificate. With
+    /// --reset-every, the server resets the stream of a request.
+    #[arg(long, conflicts_with_all = ["burn", "thrash", "encoding_varies", "websocket", "grpc"])]
+    http3: bool,
+    /// Write the certificate of --http3 to this file.
+    #[arg(long, value_name = "FILE", requires = "http3")]
+    certificate: Option<PathBuf>,
     /// Use real-time priority, so that no ordinary program delays a response.
     #[arg(long)]
     realtime: bool,
@@ -237,14 +247,12 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     if args.grpc {
         return run_grpc(args, console, stop);
     }
+    if args.http3 {
+        return run_http3(args, console, stop);
+    }
     let selected = Selected::of(args)?;
     let (listener, address) = listener(args.listen)?;
-    if args.realtime && !load::raise_priority() {
-        return Err(Failure::bad_input(
-            "expected the permission for `--realtime`, found none. Run as root or raise `ulimit -r`"
-                .to_owned(),
-        ));
-    }
+    raise_priority(args)?;
     // Printed before it serves, because with port 0 the caller needs the port from this line.
     console.answer(&format!("{}://{address}/", selected.scheme()));
     let seen = match &selected {
@@ -255,6 +263,43 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         seen.map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
     console.answer(&seen.to_string());
     // A stop is the only way to end, so it is not a failure.
+    Ok(Exit::Done)
+}
+
+fn raise_priority(args: &Args) -> Result<(), Failure> {
+    if args.realtime && !load::raise_priority() {
+        return Err(Failure::bad_input(
+            "expected the permission for `--realtime`, found none. Run as root or raise `ulimit -r`"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn run_http3(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
+    let behavior = behavior(args)?;
+    behavior
+        .check()
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let names = names.into_iter().chain([args.listen.ip().to_string()]);
+    let certificate = NullCertificate::new(names.collect())
+        .map_err(|error| Failure::bug(format!("cannot make a certificate: {error}")))?;
+    if let Some(path) = &args.certificate {
+        std::fs::write(path, certificate.pem()).map_err(|error| {
+            Failure::not_ready(format!("cannot write `{}`: {error}", path.display()))
+        })?;
+    }
+    let (socket, address) = UdpSocket::bind(args.listen)
+        .and_then(|socket| socket.local_addr().map(|address| (socket, address)))
+        .map_err(|error| {
+            Failure::not_ready(format!("cannot listen on `{}`: {error}", args.listen))
+        })?;
+    raise_priority(args)?;
+    console.answer(&format!("https://{address}/"));
+    let seen = serve_http3(socket, &certificate, &behavior, stop.flag())
+        .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
+    console.answer(&seen.to_string());
     Ok(Exit::Done)
 }
 

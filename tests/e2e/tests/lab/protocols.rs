@@ -1,4 +1,4 @@
-//! Labs over TLS and HTTP/2, with the same proofs, scenarios and records as over plain HTTP/1.1.
+//! Labs over TLS, HTTP/2 and HTTP/3, with the same proofs, scenarios and records as over plain HTTP/1.1.
 
 use e2e::{Run, World, modern};
 
@@ -10,7 +10,7 @@ struct Speech {
     said: [&'static str; 2],
 }
 
-const SPEECHES: [Speech; 5] = [
+const SPEECHES: [Speech; 6] = [
     Speech {
         flags: "--http2",
         scheme: "http",
@@ -28,6 +28,12 @@ const SPEECHES: [Speech; 5] = [
         scheme: "https",
         load: "  http2: on\n  ca: certificate.pem\n",
         said: ["2", "verified"],
+    },
+    Speech {
+        flags: "--tls . --http3",
+        scheme: "https",
+        load: "  http3: on\n  streams: 4\n  ca: certificate.pem\n",
+        said: ["3", "verified"],
     },
     Speech {
         flags: "--tls .",

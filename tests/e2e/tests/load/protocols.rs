@@ -1,4 +1,4 @@
-//! `weigh load` over TLS and HTTP/2.
+//! `weigh load` over TLS, HTTP/2 and HTTP/3.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,6 +17,7 @@ use modern::{Act, Modern, Speech};
 fn server(is_http2: bool, offered: Option<&'static str>) -> Modern {
     let speech = Speech {
         is_http2,
+        is_http3: offered == Some("h3"),
         tls: offered.map(|name| vec![name]),
         streams_max: None,
         client: None,
@@ -84,6 +85,21 @@ fn http_2_over_tls_is_in_the_recording() {
 }
 
 #[test]
+fn http_3_and_its_packets_are_in_the_report_and_in_the_recording() {
+    let server = server(false, Some("h3"));
+    let flags = ["-n", "40", "--http3", "--streams", "4", "--insecure"];
+    let run = load("https", &server, &flags).ran();
+    run.shows("HTTP/3 over TLS (certificate not verified), 4 streams a connection");
+    run.shows("Packets ");
+    let flags = ["-n", "9", "--http3", "--insecure", "--format", "json"];
+    let result = json(&load("https", &server, &flags).ran());
+    assert_eq!(result["load"]["protocol"]["http"], "3", "{result:#}");
+    // The protocol version is not negotiated down or up.
+    let run = load("https", &server, &["--insecure", "-n", "2"]).exits_with(3);
+    run.shows("connect");
+}
+
+#[test]
 fn flags_that_go_with_another_protocol_are_refused() {
     let server = server(false, None);
     for (flags, words) in [
@@ -92,6 +108,9 @@ fn flags_that_go_with_another_protocol_are_refused() {
             "expected an https URL with --insecure or --ca",
         ),
         (&["--streams", "4"], "--http2"),
+        (&["--http3"], "expected an https URL with --http3"),
+        (&["--http3", "--http2"], "cannot be used with"),
+        (&["--http3", "--unix-socket", "x"], "--unix-socket"),
         (
             &["--http2", "--streams", "4", "--no-keep-alive"],
             "--no-keep-alive",

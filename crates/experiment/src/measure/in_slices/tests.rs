@@ -74,6 +74,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         waited: 0,
         unsolicited: 0,
         sent_again: 0,
+        packets: None,
         elapsed: plan.length(),
         sending: plan.length(),
         window_width: 100 * MS,

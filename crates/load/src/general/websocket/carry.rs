@@ -146,7 +146,7 @@ impl EngineState {
             Channel::Http1 {
                 stream, connect_ns, ..
             } => (stream, connect_ns),
-            Channel::Http2(_) => {
+            Channel::Shared(_) => {
                 let reason = "expected a connection of HTTP/1.1";
                 return Err(ExchangeError::failed(FailureKind::Protocol, reason));
             }

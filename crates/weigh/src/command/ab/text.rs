@@ -38,6 +38,7 @@ pub(super) struct Comparison {
     pub(super) body: Option<Vec<u8>>,
     pub(super) timeout: Duration,
     pub(super) insecure: bool,
+    pub(super) is_http3: bool,
     pub(super) status: Vec<StatusPart>,
     pub(super) ignore: Vec<String>,
     /// True if both must return the same responses.
@@ -115,6 +116,9 @@ impl Comparison {
         text += &format!("  timeout: {}\n", span(self.timeout));
         if self.insecure {
             text += "  insecure: on\n";
+        }
+        if self.is_http3 {
+            text += "  http3: on\n";
         }
         if let Some(rule) = &self.stream {
             text += &format!("  stream: {}\n", stream_args::as_yaml(rule));
@@ -212,6 +216,7 @@ mod tests {
             body: None,
             timeout: Duration::from_secs(10),
             insecure: false,
+            is_http3: false,
             status: Vec::new(),
             ignore: Vec::new(),
             is_same: true,

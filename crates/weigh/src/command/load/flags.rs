@@ -234,12 +234,22 @@ pub(crate) struct Args {
     ///
     /// The default is HTTP/1.1. If the server does not speak the chosen protocol, the requests fail.
     /// `weigh` never falls back to the other protocol.
-    #[arg(long, help_heading = "Connection")]
+    #[arg(long, help_heading = "Connection", group = "shared")]
     pub(super) http2: bool,
-    /// Most requests in flight on an HTTP/2 connection.
+    /// Use HTTP/3 over QUIC, with an https URL.
+    ///
+    /// The server must listen on the UDP port with the number of the URL's port.
+    #[arg(
+        long,
+        help_heading = "Connection",
+        group = "shared",
+        conflicts_with_all = ["unix_socket", "grpc"]
+    )]
+    pub(super) http3: bool,
+    /// Most requests in flight on an HTTP/2 or HTTP/3 connection.
     ///
     /// The server may lower it. A closed loop has -c times --streams requests in flight.
-    #[arg(long, value_name = "N", help_heading = "Connection", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "http2", conflicts_with = "no_keep_alive")]
+    #[arg(long, value_name = "N", help_heading = "Connection", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "shared", conflicts_with = "no_keep_alive")]
     pub(super) streams: u32,
     /// Accept any certificate of an https server.
     #[arg(long, help_heading = "Connection", conflicts_with = "ca")]
@@ -330,6 +340,8 @@ Examples:
   Use HTTPS with your own certificate, or HTTP/2 with 20 connections of 10 requests each:
     weigh load --ca ca.pem https://127.0.0.1:8443/
     weigh load --http2 -c 20 --streams 10 http://127.0.0.1:8080/
+  Use HTTP/3:
+    weigh load --http3 --ca ca.pem https://127.0.0.1:8443/
   Fail (exit code 4) unless the load shows that the limits hold:
     weigh load -r 500 -z 1m --gate 'p99 value < 20ms' --gate 'failures value < 0.1%' http://127.0.0.1:8080/
   Keep the recording, and print it again in another layout:

@@ -57,7 +57,7 @@ pub(super) const SILENT_WITH_VALUE: [&str; 20] = [
 ];
 
 /// Options that the lab itself defines, with the advice.
-pub(super) const OF_THE_LAB: [(&str, bool, &str); 19] = [
+pub(super) const OF_THE_LAB: [(&str, bool, &str); 21] = [
     ("-k", false, "write `insecure: on` below `load`"),
     ("--insecure", false, "write `insecure: on` below `load`"),
     ("-L", false, "redirects are not followed"),
@@ -69,8 +69,10 @@ pub(super) const OF_THE_LAB: [(&str, bool, &str); 19] = [
         false,
         "write `http2: on` below `load`",
     ),
+    ("--http3", false, "write `http3: on` below `load`"),
+    ("--http3-only", false, "write `http3: on` below `load`"),
     ("--http1.1", false, "this is the default of a lab"),
-    ("--http1.0", false, "a lab sends HTTP/1.1 or HTTP/2"),
+    ("--http1.0", false, "a lab sends HTTP/1.1, HTTP/2 or HTTP/3"),
     ("-4", false, "the address of the target decides"),
     ("-6", false, "the address of the target decides"),
     (

@@ -50,6 +50,8 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("grpc-transcoding.yaml"),
     file!("grpc-transcoding/echo.proto"),
     file!("grpc-transcoding/envoy.yaml"),
+    file!("http-versions.yaml"),
+    file!("http-versions/Caddyfile"),
     file!("installed.sh"),
     file!("jwt.yaml"),
     file!("jwt/envoy.yaml"),
