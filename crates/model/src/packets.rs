@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Packets {
     /// Number of sent packets.
     pub sent: u64,
-    /// Number of those that the target did not acknowledge in time. Their content was sent again. The loss of
+    /// Number of sent packets that the target did not acknowledge in time. Their content was sent again. The loss of
     /// packets from the target shows only in the latency.
     pub lost: u64,
 }
@@ -21,7 +21,7 @@ impl Packets {
     }
 }
 
-/// Returns the sum of all counts. `None` if none of them was counted.
+/// Returns the sum of all counts. `None` without any count.
 pub fn packets(each: impl IntoIterator<Item = Option<Packets>>) -> Option<Packets> {
     each.into_iter().flatten().reduce(|mut sum, packets| {
         sum.add(packets);

@@ -72,7 +72,7 @@ pub(super) fn settings(tls: Arc<quinn::rustls::ClientConfig>) -> Result<ClientCo
     Ok(config)
 }
 
-/// What a connection, its library and its streams share.
+/// The state that a connection, its library and its streams share.
 #[derive(Default)]
 pub(super) struct Shared {
     /// The stream in the last GOAWAY, before the library has judged the frame.
@@ -207,7 +207,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// If the connection cannot carry the request, of which no byte has left.
+    /// If the connection cannot carry the request. No byte of it has left.
     pub(super) async fn enter(self: &Rc<Session>) -> Result<Room, ExchangeError> {
         let opened = {
             let opening = pin!(self.connection.open_bi());
@@ -324,7 +324,7 @@ pub(super) struct Room {
     receive: quinn::RecvStream,
 }
 
-/// Gives the connections that were closed the time to say so.
+/// Gives closed connections the time to send their last packet.
 pub(super) async fn leave() {
     // A step for the connection, one for its socket, and some in case that others run first.
     for _ in 0..16 {

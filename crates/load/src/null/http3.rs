@@ -1,4 +1,4 @@
-//! A null server for HTTP/3, with the behavior of the one for HTTP/1.1.
+//! A null server for HTTP/3, with the behavior of the null server for HTTP/1.1.
 //!
 //! A response has left when QUIC has it. The kernel has it a little later, unlike over TCP.
 
@@ -188,7 +188,7 @@ async fn serve(host: &Rc<Host>, quic: quinn::Connection) {
             tokio::task::spawn_local(async move { host.answer(stream, is_bodiless).await });
         if is_last {
             // The announcement leaves before the response, so that no later request arrives.
-            // The first stream that is not processed is the one after this one.
+            // The first stream that is not processed is the next stream.
             let _ = connection.shutdown(1).await;
             let _ = answering.await;
             break;

@@ -1,4 +1,4 @@
-//! HTTP/3 with Caddy, whose library for QUIC has nothing in common with ours.
+//! HTTP/3 with Caddy, which has another library for QUIC.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

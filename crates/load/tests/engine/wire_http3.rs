@@ -28,7 +28,7 @@ const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PUSH_PROMISE: u8 = 5;
 const GOAWAY: u8 = 7;
-/// A frame that HTTP/3 reserves and that means nothing (RFC 9114, section 7.2.8).
+/// A reserved frame without a meaning (RFC 9114, section 7.2.8).
 const GREASE: u8 = 0x21;
 
 const H3_NO_ERROR: u32 = 0x100;
@@ -250,7 +250,7 @@ fn failure_at(target: &Target) -> (FailureKind, String) {
 
 #[test]
 fn a_head_is_refused_by_its_length_before_it_arrives() {
-    // The frame announces 2^30 - 1 bytes, of which only a few ever arrive.
+    // The frame announces 2^30 - 1 bytes, and only a few of them ever arrive.
     let endless = [&[HEADERS, 0xbf, 0xff, 0xff, 0xff][..], &STATUS_200].concat();
     let too_large = "the head of the answer is larger than the 65536 bytes allowed";
     let found = failure_of(endless);
@@ -681,7 +681,7 @@ fn lost_packets_are_counted_and_their_requests_arrive_later() {
     assert_eq!(measurement.outcomes.passed, 200, "{measurement:?}");
     let packets = measurement.packets.unwrap();
     assert!(packets.sent >= 200, "{packets:?}");
-    // A tenth of at least 200 packets. Some are acknowledgments, whose loss nobody notices.
+    // A tenth of at least 200 packets. The loss of an acknowledgment has no effect.
     assert!(lossy.dropped.load(Ordering::SeqCst) >= 20);
     assert!(packets.lost >= 5, "{packets:?}");
     assert!(packets.lost < packets.sent / 2, "{packets:?}");
@@ -709,7 +709,7 @@ fn a_server_that_leaves_its_port_is_noticed_at_once() {
         while live.read().passed < 5 {
             std::thread::yield_now();
         }
-        // The port of the load is closed, and no datagram says so but that of the kernel.
+        // The port of the load is closed, and only the kernel reports it.
         drop(lossy);
         load.join().unwrap()
     });

@@ -30,12 +30,6 @@ const SPEECHES: [Speech; 6] = [
         said: ["2", "verified"],
     },
     Speech {
-        flags: "--tls . --http3",
-        scheme: "https",
-        load: "  http3: on\n  streams: 4\n  ca: certificate.pem\n",
-        said: ["3", "verified"],
-    },
-    Speech {
         flags: "--tls .",
         scheme: "https",
         load: "  insecure: on\n",
@@ -46,6 +40,12 @@ const SPEECHES: [Speech; 6] = [
         scheme: "https",
         load: "  ca: certificate.pem\n  tls: {certificate: certificate.pem, key: key.pem}\n",
         said: ["1.1", "verified"],
+    },
+    Speech {
+        flags: "--tls . --http3",
+        scheme: "https",
+        load: "  http3: on\n  streams: 4\n  ca: certificate.pem\n",
+        said: ["3", "verified"],
     },
 ];
 

@@ -1,4 +1,4 @@
-//! The datagrams of one connection. The kernel reports a closed port only to a connected socket.
+//! Datagrams of one connection. The kernel reports a closed port only to a connected socket.
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -33,7 +33,7 @@ impl SocketFault {
     fn raise(&self, error: io::Error) {
         // The first error is the cause of the later ones.
         let _ = self.0.error.set(error);
-        // Kept until the one task that waits looks for it.
+        // It is kept until the waiting task looks for it.
         self.0.notify.notify_one();
     }
 

@@ -1,7 +1,7 @@
 //! Frames of a stream of HTTP/3 (RFC 9114, section 7.1).
 //!
 //! The library keeps a frame in memory until it is whole, whatever its length. Frames are therefore separated
-//! here, before the library, and heads beyond a limit are refused by their length.
+//! here, before the library, and a head beyond the limit is refused by its length.
 
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
@@ -27,7 +27,7 @@ const CONTROL: u64 = 0x0;
 /// Bytes of a read.
 const READ_MAX: usize = 64 * 1024;
 
-/// Reads an integer of variable length (RFC 9000, section 16). `None` if it is not whole.
+/// Reads an integer of variable length (RFC 9000, section 16). `None` if bytes are missing.
 fn integer(bytes: &mut &[u8]) -> Option<u64> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);
@@ -96,7 +96,7 @@ pub(super) struct Frames {
     stream: RecvStream,
     /// Received bytes after the place.
     rest: Bytes,
-    /// The beginning of a frame whose type and length are not whole.
+    /// The beginning of a frame until its type and length are whole.
     head: Vec<u8>,
     place: Place,
     head_max: usize,
@@ -120,7 +120,7 @@ impl Frames {
         self.head_max = head_max;
     }
 
-    /// Tells the server to send no more.
+    /// Stops the server.
     pub(super) fn stop(&mut self) {
         if !self.is_ended {
             let code = VarInt::from_u64(Code::H3_REQUEST_CANCELLED.value());
@@ -155,7 +155,7 @@ impl Frames {
         }
     }
 
-    /// Returns the next part of the received bytes. `None` without more bytes.
+    /// Returns the next part of the received bytes. `None` if there are no more.
     fn next(&mut self) -> Result<Option<Part>, FrameFault> {
         while !self.rest.is_empty() {
             match &mut self.place {
@@ -226,7 +226,7 @@ impl Frames {
                 let words = "a frame of HTTP/2";
                 return Err(FrameFault::Broken(Code::H3_FRAME_UNEXPECTED, words));
             }
-            // Without a byte, nothing follows that could end the frame.
+            // A frame without a byte has ended.
             _ if length == 0 => Place::Between,
             DATA => Place::Body(length),
             _ => Place::Skipped(length),
@@ -245,7 +245,7 @@ fn clamped(left: u64, bytes: usize) -> usize {
 pub(super) struct Watch {
     /// The type of the stream. `None` until it has arrived.
     kind: Option<u64>,
-    /// Bytes of what is not whole.
+    /// Bytes of an integer until it is whole.
     head: Vec<u8>,
     /// Type and length of the frame, and its bytes until now if they matter.
     frame: Option<(u64, u64)>,
@@ -334,7 +334,7 @@ mod tests {
             assert_eq!(first, None);
             assert_eq!(watch.read(&bytes[cut..]), Some(8), "{cut}");
         }
-        // The same bytes on a stream of another type mean nothing.
+        // The same bytes on a stream of another type have no meaning.
         let mut other = bytes;
         other[0] = 2;
         assert_eq!(Watch::default().read(&other), None);

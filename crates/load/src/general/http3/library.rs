@@ -1,7 +1,7 @@
 //! The streams of quinn in the form that the library for HTTP/3 takes.
 //!
 //! The library writes and reads heads, and interprets the control stream. Frames of responses are separated
-//! before it ([`Frames`](super::frames::Frames)), so it receives only whole frames with heads.
+//! earlier ([`Frames`](super::frames::Frames)), so it receives only whole frames with heads.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -167,7 +167,7 @@ impl quic::OpenStreams<Bytes> for Opener {
         _: &mut Context<'_>,
     ) -> Poll<Result<RequestStream, StreamErrorIncoming>> {
         let stream = self.next.take();
-        Poll::Ready(Ok(stream.expect("a request has a stream before it")))
+        Poll::Ready(Ok(stream.expect("a request has an open stream")))
     }
 
     fn poll_open_send(

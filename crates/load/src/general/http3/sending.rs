@@ -24,7 +24,7 @@ use crate::measurement::FailureKind;
 use crate::parser::{Head, Sink};
 
 impl Session {
-    /// Passes the head of a request to the library, and as much of the body as there is room for.
+    /// Passes the head of a request to the library, and the part of the body that there is room for.
     pub(in crate::general) async fn send(
         self: &Rc<Session>,
         message: Message,

@@ -81,7 +81,7 @@ async fn serve(host: Rc<Host>, quic: Connection) {
             async move { host.answer_http3(number, path, stream, quic).await },
         );
         if is_leaving.replace(false) {
-            // The first stream that is not processed is the one after this one.
+            // The first stream that is not processed is the next stream.
             let _ = connection.shutdown(1).await;
         }
     }
