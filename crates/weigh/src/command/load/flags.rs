@@ -243,7 +243,8 @@ pub(crate) struct Args {
         long,
         help_heading = "Connection",
         group = "shared",
-        conflicts_with_all = ["unix_socket", "grpc"]
+        conflicts_with_all = ["unix_socket", "grpc"],
+        hide_short_help = true
     )]
     pub(super) http3: bool,
     /// Most requests in flight on an HTTP/2 or HTTP/3 connection.
