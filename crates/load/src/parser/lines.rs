@@ -5,6 +5,7 @@
 pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
     let mut unfolded = head.to_vec();
     let (mut line, mut is_status, mut is_folded) = (0, true, false);
+    let mut has_value = false;
     for at in 0..head.len() {
         if head[at] != b'\n' {
             continue;
@@ -14,8 +15,12 @@ pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
         if is_empty && !is_status {
             break;
         }
-        // A value can only continue after a header line.
-        if !is_status && matches!(head.get(at + 1), Some(b' ' | b'\t')) {
+        // A continued line belongs to the name before it.
+        if !matches!(head.get(line), Some(b' ' | b'\t')) {
+            has_value = head[line..at].contains(&b':');
+        }
+        // Only a value can continue. A line without a colon is wrong by itself.
+        if !is_status && has_value && matches!(head.get(at + 1), Some(b' ' | b'\t')) {
             unfolded[at] = b' ';
             if head[at - 1] == b'\r' {
                 unfolded[at - 1] = b' ';

@@ -577,6 +577,22 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+#[test]
+fn a_continued_line_without_a_colon_is_wrong_in_any_split() {
+    for bytes in [
+        "HTTP/1.1 200 OK\r\nnnn\n vvv\r\n",
+        "HTTP/1.1 200 OK\r\na: b\n c\nnnn\n v\r\n",
+    ] {
+        let whole = understand([bytes.as_bytes()], false);
+        let expected = Understood::Wrong(ParseError::Malformed("a malformed header name"));
+        assert_eq!(whole.1, expected, "{bytes:?}");
+        for length in 1..bytes.len() {
+            let split = understand(bytes.as_bytes().chunks(length).collect::<Vec<_>>(), false);
+            assert_eq!(split.1, expected, "{bytes:?} in pieces of {length}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_split_of_a_valid_answer_is_understood_alike(answer in valid(), places in places()) {
