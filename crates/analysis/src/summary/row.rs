@@ -308,6 +308,13 @@ impl<'a> Row<'a> {
         found.filter(|_| is_shown)
     }
 
+    fn searches(&self, is_shown: bool) -> Vec<search::SearchSummary> {
+        match is_shown {
+            true => search::of(&self.complete),
+            false => Vec::new(),
+        }
+    }
+
     /// The events of streams against the gaps of the baseline, or against the row's own gaps.
     fn events(&self, baseline: &Self, is_shown: bool) -> Option<EventsSummary> {
         let found = events::of(&self.complete, &baseline.complete);
@@ -380,11 +387,7 @@ impl<'a> Row<'a> {
             round_differences: self.round_differences(measured, frame),
             system_differences: self.system_differences(measured, frame),
             events: self.events(baseline.unwrap_or(self), is_shown),
-            searches: if is_shown {
-                search::of(&self.complete)
-            } else {
-                Vec::new()
-            },
+            searches: self.searches(is_shown),
             sent: frame
                 .sent_otherwise
                 .filter(|_| is_shown)
