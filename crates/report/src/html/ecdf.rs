@@ -69,7 +69,7 @@ fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -
         );
         words.push(told.text);
     }
-    let ticks = scale.ticks(5.0).into_iter();
+    let ticks = scale.ticks_across(5.0).into_iter();
     let across = ticks.map(|(latency, label)| tick(x(latency), label));
     let up = [0, 25, 50, 75, 95].map(|share| tick(f64::from(share), format!("{share} %")));
     let frame = Frame {

@@ -196,7 +196,7 @@ impl Forest {
         Self {
             metric,
             unit: summary.unit(metric),
-            ticks: scale.map_or_else(Vec::new, |scale| scale.ticks(ticks)),
+            ticks: scale.map_or_else(Vec::new, |scale| scale.ticks_across(ticks)),
             scale,
         }
     }

@@ -89,6 +89,17 @@ impl Scale {
             .collect()
     }
 
+    /// Ticks of a horizontal axis. Long labels such as `1,500` need the room of others, so there are fewer.
+    pub(super) fn ticks_across(self, about: f64) -> Vec<(f64, String)> {
+        const LONG: usize = 5;
+        let ticks = self.ticks(about);
+        let is_long = |(_, label): &(f64, String)| label.chars().count() >= LONG;
+        match ticks.iter().any(is_long) {
+            true => self.ticks(about * 0.6),
+            false => ticks,
+        }
+    }
+
     /// 1, 2 and 5 times the powers of ten. A long scale has only the powers.
     fn log_ticks(self) -> Vec<(f64, String)> {
         let factors: &[f64] = if self.high / self.low > 300.0 {
@@ -248,6 +259,18 @@ mod tests {
             labels(Scale::log(0.2, 30.0), 5.0),
             ["0.2", "0.5", "1", "2", "5", "10", "20"]
         );
+    }
+
+    #[test]
+    fn long_labels_leave_room_for_each_other() {
+        let labels = |scale: Scale| -> Vec<String> {
+            let ticks = scale.ticks_across(5.0).into_iter();
+            ticks.map(|(_, label)| label).collect()
+        };
+        let short = labels(Scale::linear(0.0, 200.0));
+        assert_eq!(short, ["0", "50", "100", "150", "200"]);
+        let long = labels(Scale::linear(0.0, 2_000.0));
+        assert_eq!(long, ["0", "1,000", "2,000"]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(super) fn drawing(caption: &str, axis: &str, bars: &[Bar]) -> String {
         let x = scale.percent(value);
         format!("<text x=\"{x:.2}%\" y=\"1.1em\" text-anchor=\"middle\">{label}</text>")
     };
-    let labels: String = scale.ticks(4.0).into_iter().map(label).collect();
+    let labels: String = scale.ticks_across(4.0).into_iter().map(label).collect();
     format!(
         "<figure>\n<figcaption>{caption}</figcaption>\n<div class=\"forest panel\">\n{rows}\
          <div class=\"row axis\" aria-hidden=\"true\"><span class=\"name\"></span>\
