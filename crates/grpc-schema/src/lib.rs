@@ -24,6 +24,22 @@ use std::fmt;
 /// Bytes before each message: the flag of compression and the length.
 pub const PREFIX_BYTES: usize = 5;
 
+/// Headers that a call writes itself.
+const OWN_HEADERS: [&str; 6] = [
+    "content-type",
+    "content-length",
+    "te",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+];
+
+/// True if a call writes this header itself, so that its metadata cannot contain it.
+#[must_use]
+pub fn is_own_header(name: &str) -> bool {
+    OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
 /// Adds a message with its prefix to a body.
 ///
 /// # Panics

@@ -474,7 +474,7 @@ fn with_call(
     };
     let mut headers = request.headers;
     // Headers of the lab may also be for requests of HTTP.
-    headers.retain(|(name, _)| !is_own(name) && !grpc::is_of_call(name));
+    headers.retain(|(name, _)| !is_own(name) && !grpc_schema::is_own_header(name));
     headers.extend(metadata);
     RequestTemplate {
         name: match request.name.as_str() {

@@ -19,16 +19,6 @@ use crate::job::{Protocol, Request, Version};
 /// The character between two messages of a rendered call (record separator).
 const SEPARATOR: u8 = 0x1e;
 
-/// Headers that a call writes itself.
-const OWN_HEADERS: [&str; 6] = [
-    "content-type",
-    "content-length",
-    "te",
-    "grpc-timeout",
-    "grpc-encoding",
-    "grpc-accept-encoding",
-];
-
 /// A call, ready to be sent with any values.
 #[derive(Clone, Debug)]
 pub(crate) struct Calling {
@@ -59,8 +49,7 @@ impl Calling {
             return Err(refuse("expected the method POST and no body".to_owned()));
         }
         let mut names = request.headers.iter().map(|(name, _)| name);
-        let is_own = |name: &&String| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
-        if let Some(name) = names.find(is_own) {
+        if let Some(name) = names.find(|name| grpc_schema::is_own_header(name)) {
             let words = format!("the generator itself writes `{name}`. Remove the metadata");
             return Err(refuse(words));
         }

@@ -19,7 +19,7 @@ use load::{
     Address, Answer, Framing, GrpcCall, GrpcDescriptors, Job, Measurement, Protocol, Request,
     StreamEnd, StreamRule, Target, Version, exchange,
 };
-use model::{Load, MessageContent, PlannedMessage, Stop};
+use model::{Load, PlannedMessage, Stop};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -42,29 +42,8 @@ impl Drop for Server {
 
 fn build() -> Result<PathBuf, String> {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc-interop");
-    let go = |words: &[&str]| {
-        // The build has a low priority, because other tests run now and measure time.
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "19", "go"]).args(words);
-        nice.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grpc-interop"));
-        let output = nice.output().expect("nice is installed");
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
-    };
-    if !go(&["version"]).0 {
-        return Err("go is not installed".to_owned());
-    }
-    let (is_there, error) = go(&["list", "-deps", "."]);
-    if !is_there {
-        return Err(format!(
-            "the modules of the test server cannot be had: {error}"
-        ));
-    }
-    let path = program.display().to_string();
-    let (is_built, error) = go(&["build", "-ldflags", "-s -w", "-o", &path, "."]);
-    assert!(is_built, "{error}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grpc-interop");
+    judged::build_go(&folder, &program, "test server")?;
     Ok(program)
 }
 
@@ -103,23 +82,12 @@ fn server() -> Option<Server> {
 struct Case(GrpcCall);
 
 fn case(method: &str, messages: &[&str]) -> Case {
-    let message = |json: &&str| PlannedMessage {
-        content: MessageContent::Text((*json).to_owned()),
-        after: Duration::ZERO,
-        every: None,
-        count: None,
-    };
-    Case(GrpcCall {
-        method: format!("grpc.testing.{method}"),
-        descriptors: GrpcDescriptors::Reflection,
-        messages: messages.iter().map(message).collect(),
-        has_replies: false,
-        hold: None,
-        deadline: None,
-        is_compressed: false,
-        status: 0,
-        answer: None,
-    })
+    let message = |json: &&str| PlannedMessage::of_text(*json);
+    Case(GrpcCall::new(
+        format!("grpc.testing.{method}"),
+        GrpcDescriptors::Reflection,
+        messages.iter().map(message).collect(),
+    ))
 }
 
 impl Case {

@@ -70,6 +70,26 @@ impl GrpcRule {
 }
 
 impl GrpcCall {
+    /// Returns a call with the expected status 0 (OK), and without a deadline, a hold or compression.
+    #[must_use]
+    pub fn new(
+        method: String,
+        descriptors: GrpcDescriptors,
+        messages: Vec<PlannedMessage>,
+    ) -> GrpcCall {
+        GrpcCall {
+            method,
+            descriptors,
+            messages,
+            has_replies: false,
+            hold: None,
+            deadline: None,
+            is_compressed: false,
+            status: 0,
+            answer: None,
+        }
+    }
+
     /// The rule of its answers.
     #[must_use]
     pub fn rule(&self) -> GrpcRule {
@@ -132,27 +152,13 @@ impl GrpcCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MessageContent;
 
     #[test]
     fn a_call_lasts_until_its_last_message() {
-        let message = PlannedMessage {
-            content: MessageContent::Text("{}".to_owned()),
-            after: Duration::ZERO,
-            every: None,
-            count: None,
-        };
-        let mut call = GrpcCall {
-            method: "a.B/C".to_owned(),
-            descriptors: GrpcDescriptors::Reflection,
-            messages: vec![message.clone()],
-            has_replies: false,
-            hold: None,
-            deadline: None,
-            is_compressed: false,
-            status: 0,
-            answer: None,
-        };
+        let message = PlannedMessage::of_text("{}");
+        let method = "a.B/C".to_owned();
+        let reflection = GrpcDescriptors::Reflection;
+        let mut call = GrpcCall::new(method, reflection, vec![message.clone()]);
         assert!(!call.is_spaced());
         assert_eq!(
             (call.length(), call.path()),

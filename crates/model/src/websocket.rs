@@ -82,6 +82,17 @@ pub enum ReplyRule {
 }
 
 impl PlannedMessage {
+    /// Returns a message with this text that is sent once and at once.
+    #[must_use]
+    pub fn of_text(text: impl Into<String>) -> PlannedMessage {
+        PlannedMessage {
+            content: MessageContent::Text(text.into()),
+            after: Duration::ZERO,
+            every: None,
+            count: None,
+        }
+    }
+
     /// The text of the message. Empty for a binary message.
     #[must_use]
     pub fn text(&self) -> &str {

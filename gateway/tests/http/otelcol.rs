@@ -50,30 +50,8 @@ fn program() -> Option<PathBuf> {
 
 fn build() -> Result<PathBuf, String> {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otelcol");
-    let go = |words: &[&str]| {
-        // The build has a low priority, because other tests run now and measure time.
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "19", "go"]).args(words);
-        nice.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otelcol"));
-        let output = nice.output().expect("nice is installed");
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
-    };
-    if !go(&["version"]).0 {
-        return Err("go is not installed".to_owned());
-    }
-    // Only the modules of this build. Other modules in go.mod are for other systems.
-    let (is_there, error) = go(&["list", "-deps", "."]);
-    if !is_there {
-        return Err(format!(
-            "the modules of the collector cannot be had: {error}"
-        ));
-    }
-    let path = program.display().to_string();
-    let (is_built, error) = go(&["build", "-ldflags", "-s -w", "-o", &path, "."]);
-    assert!(is_built, "{error}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otelcol");
+    judged::build_go(&folder, &program, "collector")?;
     Ok(program)
 }
 

@@ -105,6 +105,41 @@ pub fn has_package(folder: &Path, package: &str) -> bool {
     true
 }
 
+/// Builds the Go program in a folder. `name` is its name in the reason of a failure.
+///
+/// # Errors
+///
+/// The reason that it cannot be built here: there is no `go`, or its modules cannot be had.
+///
+/// # Panics
+///
+/// If the build fails although everything for it is there.
+pub fn build_go(folder: &Path, program: &Path, name: &str) -> Result<(), String> {
+    let go = |words: &[&str]| {
+        // The build has a low priority, because other tests run now and measure time.
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "19", "go"]).args(words);
+        let output = nice.current_dir(folder).output();
+        let output = output.expect("nice is installed");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    if !go(&["version"]).0 {
+        return Err("go is not installed".to_owned());
+    }
+    // Only the modules of this build. Other modules in go.mod are for other systems.
+    let (is_there, error) = go(&["list", "-deps", "."]);
+    if !is_there {
+        return Err(format!("the modules of the {name} cannot be had: {error}"));
+    }
+    let path = program.display().to_string();
+    let (is_built, error) = go(&["build", "-ldflags", "-s -w", "-o", &path, "."]);
+    assert!(is_built, "{error}");
+    Ok(())
+}
+
 #[expect(
     clippy::print_stdout,
     reason = "cargo shows it beside the name of the test"

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grpc_schema::{CallSchema, Method};
-use model::{GrpcCall, GrpcDescriptors, MessageContent, PlannedMessage};
+use model::{GrpcCall, GrpcDescriptors, PlannedMessage};
 use yaml_with_places::{At, Finding, Json, Place};
 
 use super::files::bytes;
@@ -14,16 +14,6 @@ use crate::places::{Places, Within};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::wire::{CompressionFile, GrpcFile, GrpcSendFile, RequestFile, Switch};
-
-/// Headers that a call writes itself.
-const OWN_HEADERS: [&str; 6] = [
-    "content-type",
-    "content-length",
-    "te",
-    "grpc-timeout",
-    "grpc-encoding",
-    "grpc-accept-encoding",
-];
 
 /// A call, its metadata, and its method if the lab has its descriptors.
 pub(super) struct Call {
@@ -79,7 +69,7 @@ pub(super) fn call(
     let mut metadata = Vec::new();
     super::add_headers(&file.metadata, places, &mut metadata, reading);
     for (name, _) in file.metadata.0.iter() {
-        if is_of_call(&name.value.0) {
+        if grpc_schema::is_own_header(&name.value.0) {
             let finding = Finding::new(
                 name.place,
                 format!("the generator itself writes `{}`", name.value.0),
@@ -95,11 +85,6 @@ pub(super) fn call(
         method,
         place: *place,
     })
-}
-
-/// True if a call writes this header itself.
-pub(super) fn is_of_call(name: &str) -> bool {
-    OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 /// Refuses keys that a call sets itself. Returns false with such a key.
@@ -211,11 +196,11 @@ impl Writing<'_, '_> {
         let together: Vec<&At<Json>> = match (&file.message, &file.messages) {
             (_, Some(several)) => several.value.iter().collect(),
             (Some(one), None) => vec![one],
-            (None, None) => return Some(vec![planned("{}".to_owned())]),
+            (None, None) => return Some(vec![PlannedMessage::of_text("{}")]),
         };
         let mut messages = Vec::new();
         for message in together {
-            messages.push(planned(self.json(message, reading)?));
+            messages.push(PlannedMessage::of_text(self.json(message, reading)?));
         }
         Some(messages)
     }
@@ -247,7 +232,7 @@ impl Writing<'_, '_> {
             after: file.after.as_ref().map(span).unwrap_or_default(),
             every: file.every.as_ref().map(span),
             count: file.count.as_ref().map(|it| it.value),
-            ..planned(self.json(&file.message, reading)?)
+            ..PlannedMessage::of_text(self.json(&file.message, reading)?)
         })
     }
 
@@ -338,15 +323,6 @@ impl Writing<'_, '_> {
         };
         reading.findings.add(Finding::new(answer.place, wrong));
         None
-    }
-}
-
-fn planned(json: String) -> PlannedMessage {
-    PlannedMessage {
-        content: MessageContent::Text(json),
-        after: std::time::Duration::ZERO,
-        every: None,
-        count: None,
     }
 }
 

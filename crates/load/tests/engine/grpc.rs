@@ -10,7 +10,7 @@ use load::{
     Address, BodyRule, Capture, CaptureFrom, Data, Framing, GrpcCall, GrpcDescriptors, GrpcRule,
     Job, Measurement, Protocol, Request, Step, StreamEnd, StreamRule, Target, Version, exchange,
 };
-use model::{MessageContent, PlannedMessage};
+use model::PlannedMessage;
 
 use crate::general;
 use crate::modern::{Act, Modern, Parts};
@@ -329,23 +329,12 @@ fn a_compressed_bomb_ends_at_the_limit() {
 
 /// A call of the null server's own method, with the schema that its reflection describes.
 fn echo(target: &Target, method: &str, json: &[&str]) -> Request {
-    let message = |json: &&str| PlannedMessage {
-        content: MessageContent::Text((*json).to_owned()),
-        after: Duration::ZERO,
-        every: None,
-        count: None,
-    };
-    let grpc = GrpcCall {
-        method: format!("null.Echo/{method}"),
-        descriptors: GrpcDescriptors::Reflection,
-        messages: json.iter().map(message).collect(),
-        has_replies: false,
-        hold: None,
-        deadline: None,
-        is_compressed: false,
-        status: 0,
-        answer: None,
-    };
+    let message = |json: &&str| PlannedMessage::of_text(*json);
+    let grpc = GrpcCall::new(
+        format!("null.Echo/{method}"),
+        GrpcDescriptors::Reflection,
+        json.iter().map(message).collect(),
+    );
     let mut request = Request::get(grpc.path());
     request.method = "POST".to_owned();
     request.grpc = Some(grpc);
@@ -415,17 +404,8 @@ fn a_method_that_the_server_does_not_have_is_named() {
     });
     let target = general::target(&server, VERSION, false);
     let mut call = Request::get("/");
-    call.grpc = Some(GrpcCall {
-        method: "a.B/C".to_owned(),
-        descriptors: GrpcDescriptors::Reflection,
-        messages: Vec::new(),
-        has_replies: false,
-        hold: None,
-        deadline: None,
-        is_compressed: false,
-        status: 0,
-        answer: None,
-    });
+    let reflection = GrpcDescriptors::Reflection;
+    call.grpc = Some(GrpcCall::new("a.B/C".to_owned(), reflection, Vec::new()));
     let error = load::resolve(&mut call, &target, PATIENCE).unwrap_err();
     assert!(error.contains("12 (UNIMPLEMENTED)"), "{error}");
     assert!(error.contains("Give the `.proto` file"), "{error}");

@@ -9,7 +9,7 @@ use load::{
     EventCheck, Failed, FailureKind, Framing, Job, Request, StreamEnd, StreamRule, WebSocketCall,
     exchange,
 };
-use model::{GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketDialect};
+use model::{GraphqlProtocol, PlannedMessage, ReplyRule, WebSocketDialect};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -95,12 +95,7 @@ fn raw(messages: Vec<PlannedMessage>, replies: ReplyRule) -> WebSocketCall {
 }
 
 fn text(content: &str) -> PlannedMessage {
-    PlannedMessage {
-        content: MessageContent::Text(content.to_owned()),
-        after: Duration::ZERO,
-        every: None,
-        count: None,
-    }
+    PlannedMessage::of_text(content)
 }
 
 fn subscription() -> WebSocketCall {

@@ -742,17 +742,8 @@ fn what_http_3_cannot_do_is_refused_by_name() {
     upgrade.requests[0].headers = vec![("Upgrade".to_owned(), "h2c".to_owned())];
     assert!(refusal(&upgrade).contains("over HTTP/3: header `Upgrade`"));
     let mut call = fine();
-    call.requests[0].grpc = Some(GrpcCall {
-        method: "a.B/C".to_owned(),
-        descriptors: GrpcDescriptors::Reflection,
-        messages: Vec::new(),
-        has_replies: false,
-        hold: None,
-        deadline: None,
-        is_compressed: false,
-        status: 0,
-        answer: None,
-    });
+    let reflection = GrpcDescriptors::Reflection;
+    call.requests[0].grpc = Some(GrpcCall::new("a.B/C".to_owned(), reflection, Vec::new()));
     assert!(refusal(&call).contains("expected HTTP/2, found HTTP/3"));
     let mut tunnel = fine();
     tunnel.requests[0].method = "CONNECT".to_owned();
