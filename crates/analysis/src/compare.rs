@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::gate::{self, Grounds, Judged, Judgement, Role, Undecided};
-use crate::summary::times::USUAL;
+use crate::summary::times::{self, USUAL};
 use crate::summary::{Invalidity, Meaning, MetricSummary, Verdict};
 
 /// Content of a file, or of a folder of files.
@@ -430,12 +430,7 @@ impl Comparison {
         self.times = Unit::of_times(levels.fold(0.0, f64::max));
         for row in &mut self.rows {
             row.times = self.times;
-            if let Some(verdict) = &mut row.verdict {
-                verdict.show_times_in(self.times);
-            }
-            if let Some(meaning) = &mut row.meaning {
-                meaning.times = self.times;
-            }
+            times::settle(self.times, row.verdict.as_mut(), row.meaning.as_mut());
         }
         self
     }

@@ -2,7 +2,7 @@
 
 use model::{Metric, Unit};
 
-use super::{Summary, VariantSummary};
+use super::{Meaning, Summary, VariantSummary, Verdict};
 
 /// The latencies of a usual request.
 pub(crate) const USUAL: [Metric; 3] = [Metric::Typical, Metric::Mean, Metric::P50];
@@ -14,6 +14,16 @@ pub(super) fn of(variants: &[VariantSummary]) -> Unit {
         .iter()
         .flat_map(|row| USUAL.map(|metric| row.level(metric)));
     Unit::of_times(levels.flatten().fold(0.0, f64::max))
+}
+
+/// Sets the unit of the latencies in a verdict and in its meaning.
+pub(crate) fn settle(times: Unit, verdict: Option<&mut Verdict>, meaning: Option<&mut Meaning>) {
+    if let Some(verdict) = verdict {
+        verdict.show_times_in(times);
+    }
+    if let Some(meaning) = meaning {
+        meaning.times = times;
+    }
 }
 
 impl Summary {
@@ -28,10 +38,7 @@ impl Summary {
         self.times = times;
         for row in &mut self.variants {
             row.times = times;
-            row.verdict.show_times_in(times);
-            if let Some(meaning) = &mut row.meaning {
-                meaning.times = times;
-            }
+            settle(times, Some(&mut row.verdict), row.meaning.as_mut());
         }
     }
 }
