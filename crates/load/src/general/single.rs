@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use super::feed::Feed;
@@ -32,19 +33,12 @@ pub(crate) fn exchange(
     request: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
-    let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
-    let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
-    let peer = Peer::new(&target.address).map_err(failed)?;
-    let message = route.message(request, asked.calling.as_deref());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let once = Once::new(target)?;
+    let message = once.route.message(request, asked.calling.as_deref());
     let mut progress = ResponseProgress::default();
     let mut gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
-        let channel = route.connect(&peer, &Rc::default()).await;
-        let channel = channel.map_err(|(_, reason)| Failure::Connect(reason))?;
+        let channel = once.connect().await?;
         if let Some(call) = &asked.conversation {
             return converse(channel, call, request, &mut progress, gathering).await;
         }
@@ -63,15 +57,10 @@ pub(crate) fn exchange(
             }
         }
     };
-    let tasks = LocalSet::new();
     let hold = asked.conversation.as_ref().and_then(|call| call.hold);
     let call = asked.calling.as_ref().map(|calling| calling.call.length());
     let timeout = timeout + hold.or(call).unwrap_or_default();
-    let conversation = async { tokio::time::timeout(timeout, conversation).await };
-    let answered = tasks.block_on(&runtime, conversation);
-    // The task of a connection holds it.
-    drop(tasks);
-    runtime.block_on(route.leave());
+    let answered = once.within(timeout, conversation);
     answered.unwrap_or(Err(Failure::Timeout {
         limit: timeout,
         found_bytes: progress.bytes,
@@ -80,25 +69,55 @@ pub(crate) fn exchange(
 
 /// Opens one connection, and closes it.
 pub(crate) fn reach(target: &Target, timeout: Duration) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
-    let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
-    let peer = Peer::new(&target.address).map_err(failed)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
-    let tasks = LocalSet::new();
-    let connected = tasks.block_on(&runtime, async {
-        let connecting = async { route.connect(&peer, &Rc::default()).await.map(drop) };
-        tokio::time::timeout(timeout, connecting).await
-    });
-    drop(tasks);
-    runtime.block_on(route.leave());
-    match connected {
-        Ok(connected) => connected.map_err(|(_, reason)| Failure::Connect(reason)),
-        Err(_) => Err(Failure::Connect(format!(
-            "no connection within {timeout:?}"
-        ))),
+    let once = Once::new(target)?;
+    let connected = once.within(timeout, once.connect());
+    let late = || Failure::Connect(format!("no connection within {timeout:?}"));
+    connected.unwrap_or_else(|| Err(late())).map(drop)
+}
+
+/// The way to a target for one connection, outside of a load.
+struct Once {
+    route: Route,
+    peer: Peer,
+    runtime: Runtime,
+}
+
+impl Once {
+    fn new(target: &Target) -> Result<Once, Failure> {
+        let failed = |error: std::io::Error| Failure::Connect(crate::socket::refusal(&error).1);
+        let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
+        let peer = Peer::new(&target.address).map_err(failed)?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        Ok(Once {
+            route,
+            peer,
+            runtime: runtime.map_err(failed)?,
+        })
+    }
+
+    async fn connect(&self) -> Result<Channel, Failure> {
+        let channel = self.route.connect(&self.peer, &Rc::default()).await;
+        channel.map_err(|(_, reason)| Failure::Connect(reason))
+    }
+
+    /// Runs until the end, and then closes connections. `None` if the time is over first.
+    fn within<T>(&self, timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let tasks = LocalSet::new();
+        let work = async { tokio::time::timeout(timeout, work).await };
+        let done = tasks.block_on(&self.runtime, work);
+        // The task of a connection holds it.
+        drop(tasks);
+        self.runtime.block_on(self.route.leave());
+        done.ok()
+    }
+}
+
+/// The limits of one exchange.
+fn limits(clock: Clock) -> Limits {
+    Limits {
+        clock,
+        bounds: Bounds::default(),
+        was_idle: false,
     }
 }
 
@@ -109,11 +128,7 @@ async fn over_http3(
     progress: &mut ResponseProgress,
     gathering: &mut Gathering,
 ) -> Result<(), ExchangeError> {
-    let limits = Limits {
-        clock: Clock::start(),
-        bounds: Bounds::default(),
-        was_idle: false,
-    };
+    let limits = limits(Clock::start());
     let room = session.enter().await?;
     let sending = session.send(message, room).await?;
     sending.receive(limits, progress, gathering).await
@@ -158,11 +173,7 @@ async fn over_http2(
     mut gathering: Gathering,
 ) -> Result<Answer, Failure> {
     let clock = Clock::start();
-    let limits = Limits {
-        clock,
-        bounds: Bounds::default(),
-        was_idle: false,
-    };
+    let limits = limits(clock);
     let alarms = PlainAlarms { clock };
     let call = asked.calling.as_ref().map(|calling| &calling.call);
     let feed = call.filter(|call| call.is_spaced()).map(|call| {
