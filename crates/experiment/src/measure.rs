@@ -15,7 +15,7 @@
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the steps of a variant run, for any design of a round | [`variant_run`], [`running`], [`settling`] |
 //! | readings before and after a load | [`reading`] |
-//! | a lab in a cluster | [`in_pods`], [`pod_systems`], [`pod_usage`] |
+//! | a lab in a cluster | [`in_pods`], [`pod_systems`], [`pod_attached`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
 //! | sampled rounds, which do not count | [`profile`], [`why`] |
 
@@ -39,6 +39,7 @@ mod neighbor_watch;
 mod network_watch;
 mod peers;
 mod placement;
+mod pod_attached;
 mod pod_systems;
 mod pod_usage;
 mod prediction;

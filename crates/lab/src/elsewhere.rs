@@ -67,8 +67,14 @@ impl Filling<'_> {
     }
 
     fn attach(&self, place: Place, file: &AttachFile, reading: &mut Reading<'_>) -> Option<Attach> {
-        let given = match (&file.pid, &file.cgroup, &file.container, &file.metrics) {
-            (Some(pid), None, None, None) => {
+        let given = match (
+            &file.pid,
+            &file.cgroup,
+            &file.container,
+            &file.metrics,
+            &file.pods,
+        ) {
+            (Some(pid), None, None, None, None) => {
                 let text = self.text(pid, reading)?;
                 let number = text.trim().parse().ok().filter(|pid: &i32| *pid > 0);
                 let Some(number) = number else {
@@ -80,7 +86,7 @@ impl Filling<'_> {
                 };
                 Attach::Pid(number)
             }
-            (None, Some(cgroup), None, None) => {
+            (None, Some(cgroup), None, None, None) => {
                 let text = self.text(cgroup, reading)?;
                 if !text.starts_with('/') {
                     reading.findings.add(
@@ -91,7 +97,7 @@ impl Filling<'_> {
                 }
                 Attach::Cgroup(PathBuf::from(text))
             }
-            (None, None, Some(name), None) => {
+            (None, None, Some(name), None, None) => {
                 let text = self.text(name, reading)?;
                 if !container::is_container_name(&text) {
                     reading.findings.add(
@@ -105,7 +111,7 @@ impl Filling<'_> {
                 }
                 Attach::Container(text)
             }
-            (None, None, None, Some(metrics)) => {
+            (None, None, None, Some(metrics), None) => {
                 let text = self.text(metrics, reading)?;
                 if !text.starts_with(CLEAR) && !text.starts_with(ENCRYPTED) {
                     reading.findings.add(
@@ -116,11 +122,15 @@ impl Filling<'_> {
                 }
                 Attach::Metrics(text)
             }
+            (None, None, None, None, Some(pods)) => {
+                // The cluster checks its notation.
+                Attach::Pods(self.text(pods, reading)?.trim().to_owned())
+            }
             _ => {
                 reading.findings.add(
                     Finding::new(
                         place,
-                        "`attach` needs exactly one of `pid`, `cgroup`, `container` and `metrics`",
+                        "`attach` needs exactly one of `pid`, `cgroup`, `container`, `metrics` and `pods`",
                     )
                     .help("write one of them, such as `attach: {pid: 4711}`"),
                 );

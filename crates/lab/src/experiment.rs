@@ -531,6 +531,8 @@ pub enum Attach {
     Container(String),
     /// Metrics of the system, in the text format of Prometheus, at this URL.
     Metrics(String),
+    /// Pods of a cluster with these labels, in the namespace of the run.
+    Pods(String),
 }
 
 impl Setup {

@@ -1,11 +1,11 @@
 //! A lab with systems that were started elsewhere, for a generator that only sends the load.
 
-use crate::experiment::{Elsewhere, Lab, Limits, Origin, Probe, Setup, Variant};
+use crate::experiment::{Attach, Elsewhere, Lab, Limits, Origin, Probe, Setup, Variant};
 
 impl Lab {
     /// Returns the lab with systems that already run, at the addresses that `place` returns by variant and
-    /// system. A balancer of the lab is left out, because a system at an existing address already has its
-    /// balancer.
+    /// system. A system with a `url` stays there. A balancer of the lab is left out, because a system at an
+    /// existing address already has its balancer.
     ///
     /// # Errors
     /// A sentence that names the first system without an address.
@@ -17,6 +17,16 @@ impl Lab {
             let Variant { name, systems, .. } = variant;
             systems.retain(|setup| setup.balances.is_none());
             for setup in systems {
+                if let Origin::Elsewhere(url) = &mut setup.origin {
+                    // The kubelets report the usage of pods, and a generator has no access to kubelets.
+                    url.attach = url
+                        .attach
+                        .take()
+                        .filter(|it| !matches!(it, Attach::Pods(_)));
+                    setup.needs.clear();
+                    setup.is_shared = false;
+                    continue;
+                }
                 let found = place(name, &setup.system)
                     .ok_or_else(|| format!("`{}` of `{name}` has no address", setup.system))?;
                 relocate(setup, found);

@@ -200,6 +200,13 @@ impl Text {
         })
     }
 
+    /// True if the text contains an address of this system as numbers. A URL can have a host name instead.
+    pub fn has_address_of(&self, system: &str) -> bool {
+        self.pieces.iter().any(|piece| {
+            matches!(piece, Piece::Address { system: whose, form: Form::Addr | Form::Port } if whose == system)
+        })
+    }
+
     /// True if the text contains the path of this system's Unix socket.
     pub fn has_socket_of(&self, system: &str) -> bool {
         self.pieces.iter().any(|piece| {

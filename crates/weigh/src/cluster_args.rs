@@ -47,6 +47,11 @@ pub(crate) enum ClusterKind {
 }
 
 impl ClusterArgs {
+    /// These flags. `None` without `--on`.
+    pub(crate) fn asked(&self) -> Option<&ClusterArgs> {
+        self.on.map(|_| self)
+    }
+
     /// The cluster and namespace that the flags select.
     pub(crate) fn place(&self) -> cluster::ClusterContext {
         cluster::ClusterContext {

@@ -17,6 +17,7 @@ use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::design::Design;
 use super::in_turn::in_round;
+use super::pod_attached::{AttachedPods, attached};
 use super::pod_systems::{places, wanted, wanted_each};
 use super::pod_usage::{moments, used};
 use super::round::Round;
@@ -50,6 +51,15 @@ struct Generated {
     generators: Vec<PodState>,
     /// Counters of the nodes during the load.
     readings: Readings,
+}
+
+/// The pods of systems in a round.
+struct SeenPods<'p, 'c> {
+    stage: &'p Stage<'c>,
+    /// The pods that this run has started.
+    pods: &'p [PodState],
+    /// The pods behind URLs.
+    attached: &'p [AttachedPods],
 }
 
 /// All candidates at once, in the pods of a cluster.
@@ -157,10 +167,19 @@ impl Experiment<'_> {
         self.session
             .progress
             .show(&format!("round {number}: pods come up"));
-        let up = stage.bring_up(number, &wanted)?;
+        let mut up = stage.bring_up(number, &wanted)?;
         for (variant, invalid) in &up.failed {
             self.reject_pods_of(*variant, &positions, invalid, round);
         }
+        let attached = attached(stage, lab, &positions)?;
+        for one in &attached {
+            if let Some(reason) = one.missing() {
+                let invalid = Invalid::new(InvalidKind::NotReady, reason);
+                self.reject(one.id, in_round(invalid, round.number));
+            }
+        }
+        let pods_of = |one: &AttachedPods| one.pods.clone();
+        up.attached = attached.iter().flat_map(pods_of).collect();
         let in_round_ids: Vec<(usize, CandidateId)> = positions
             .into_iter()
             .filter(|(_, id)| !self.candidates.is_needless(*id))
@@ -178,10 +197,17 @@ impl Experiment<'_> {
             Ok(Some(generated)) => {
                 let first = generated.recordings.first();
                 *environment = first.map(|it| it.environment.clone());
-                self.merge(round, &in_round_ids, &generated, stage, &pods);
+                let seen = SeenPods {
+                    stage,
+                    pods: &pods,
+                    attached: &attached,
+                };
+                self.merge(round, &in_round_ids, &generated, &seen);
                 self.look_after(stage, &up, &wanted, &in_round_ids, round)?;
+                self.look_after_attached(stage, &attached, round)?;
                 Stage::end_round(up)?;
                 self.describe(stage, &wanted, &pods, &generated.generators, number);
+                self.describe_attached(stage, &attached);
                 return Ok(());
             }
             Err(RoundError::Cluster(error)) => Err(error),
@@ -276,14 +302,10 @@ impl Experiment<'_> {
         round: &Round,
         ids: &[(usize, CandidateId)],
         generated: &Generated,
-        stage: &Stage<'_>,
-        pods: &[PodState],
+        seen: &SeenPods<'_, '_>,
     ) {
         let Generated {
-            parts,
-            recordings,
-            readings,
-            ..
+            parts, recordings, ..
         } = generated;
         let Some(first) = recordings.first() else {
             return;
@@ -302,28 +324,12 @@ impl Experiment<'_> {
             let own = parts.get(name).filter(|all| all.iter().all(is_whole));
             for attempt in own.into_iter().flatten() {
                 let mut whole = recording::merge_parts(attempt.clone());
-                let moments = moments(first, &attempt[0]);
                 // Calculated from the end, because the offsets of pods count from their own start.
                 let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);
                 let before_end = Duration::from_micros(before_end_us);
                 whole.started_offset_us = model::micros(offset.saturating_sub(before_end));
-                let wanted = wanted_each(self.session.lab, &[*position]);
-                let usage = |shared: bool| -> Vec<SystemUsage> {
-                    let own = wanted.iter().filter(|one| one.variant.is_none() == shared);
-                    own.map(|one| {
-                        used(
-                            stage,
-                            one,
-                            pods,
-                            readings,
-                            moments,
-                            &whole,
-                            &self.session.load,
-                        )
-                    })
-                    .collect()
-                };
-                (whole.systems, whole.shared) = (usage(false), usage(true));
+                (whole.systems, whole.shared) =
+                    self.usage_in(seen, generated, *position, *id, &attempt[0], &whole);
                 self.records.push(whole);
             }
             if let Some(invalid) = reason_of(recordings, name) {
@@ -334,6 +340,61 @@ impl Experiment<'_> {
                 self.reject(*id, in_round(invalid, round.number));
             }
         }
+    }
+
+    /// The usage of the own systems and of the shared systems of a variant, during a measurement. `part` is the
+    /// first generator's part of it.
+    fn usage_in(
+        &self,
+        seen: &SeenPods<'_, '_>,
+        generated: &Generated,
+        position: usize,
+        id: CandidateId,
+        part: &RoundRecord,
+        whole: &RoundRecord,
+    ) -> (Vec<SystemUsage>, Vec<SystemUsage>) {
+        let first = generated.recordings.first();
+        let moments = first.and_then(|first| moments(first, part));
+        let (stage, readings) = (seen.stage, &generated.readings);
+        let load = &self.session.load;
+        let wanted = wanted_each(self.session.lab, &[position]);
+        let usage = |system: &str, pods: &[&PodState]| {
+            used(stage, system, pods, readings, moments, whole, load)
+        };
+        let started = |shared: bool| -> Vec<SystemUsage> {
+            let own = wanted.iter().filter(|one| one.variant.is_none() == shared);
+            own.map(|one| usage(&one.setup.system, &stage.counted_of(one, seen.pods)))
+                .collect()
+        };
+        let attached = |system: &str| -> Option<SystemUsage> {
+            let mut all = seen.attached.iter();
+            let own = all.find(|it| it.id == id && it.system == system)?;
+            Some(usage(system, &own.pods.iter().collect::<Vec<_>>()))
+        };
+        let is_elsewhere =
+            |read: &&SystemUsage| wanted.iter().all(|one| one.setup.system != read.name);
+        // The first generator has read the metrics of a system that runs already.
+        let elsewhere = part.systems.iter().filter(is_elsewhere);
+        let elsewhere = elsewhere.map(|read| attached(&read.name).unwrap_or_else(|| read.clone()));
+        let mut own = started(false);
+        own.extend(elsewhere);
+        (own, started(true))
+    }
+
+    /// Rejects candidates with other pods behind their URLs than before the measurement.
+    fn look_after_attached(
+        &mut self,
+        stage: &Stage<'_>,
+        attached: &[AttachedPods],
+        round: &Round,
+    ) -> Result<(), ClusterError> {
+        for one in attached {
+            if let Some(change) = one.change(stage)? {
+                let invalid = Invalid::new(InvalidKind::Crashed, change);
+                self.reject(one.id, in_round(invalid, round.number));
+            }
+        }
+        Ok(())
     }
 
     /// Checks if a system ended during the measurement.
@@ -384,28 +445,22 @@ impl Experiment<'_> {
     ) {
         stage.know_nodes(pods);
         stage.know_nodes(generators);
+        let known: Vec<PodState> = pods.iter().chain(generators).cloned().collect();
         if round == 1
-            && let Some(reason) = stage.may_read_kubelets(pods)
+            && let Some(reason) = stage.may_read_kubelets(&known)
         {
             self.session
                 .progress
                 .note(&format!("processor time is unknown: {reason}"));
         }
         let mut placed = Vec::new();
-        let text = |pod: &PodState, variant: Option<String>, system: &str| PlacedText {
-            pod: pod.name.clone(),
-            node: pod.node.clone(),
-            variant,
-            system: system.to_owned(),
-            quality: pod.qos.clone(),
-        };
         for one in wanted {
             for pod in stage.pods_of(one, pods) {
                 let is_counted = stage.is_counted(one, pod);
                 let name = |position: usize| self.candidates.at(position);
                 let name = one.variant.map(name);
                 let variant = name.map(|id| self.candidates.get(id).name().to_owned());
-                placed.push(text(pod, variant, &one.setup.system));
+                placed.push(placed_text(pod, variant, &one.setup.system));
                 let ids: Vec<CandidateId> = match name {
                     Some(id) => vec![id],
                     None => self.candidates.ids().collect(),
@@ -422,8 +477,30 @@ impl Experiment<'_> {
                 }
             }
         }
-        placed.extend(generators.iter().map(|pod| text(pod, None, "generator")));
+        placed.extend(
+            generators
+                .iter()
+                .map(|pod| placed_text(pod, None, "generator")),
+        );
         stage.placed = placed;
+    }
+
+    /// Records the nodes and images of the pods behind URLs.
+    fn describe_attached(&mut self, stage: &mut Stage<'_>, attached: &[AttachedPods]) {
+        for one in attached {
+            stage.know_nodes(&one.pods);
+            let candidate = self.candidates.get_mut(one.id);
+            let name = candidate.name().to_owned();
+            let mut systems = candidate.systems.iter_mut();
+            if let Some(own) = systems.find(|own| own.name == one.system) {
+                own.version = one.pods.iter().find_map(|pod| pod.image.clone());
+            }
+            let placed = one
+                .pods
+                .iter()
+                .map(|pod| placed_text(pod, Some(name.clone()), &one.system));
+            stage.placed.extend(placed);
+        }
     }
 
     fn cluster_text(&self, stage: &Stage<'_>, source: &Source) -> ClusterText {
@@ -439,6 +516,16 @@ impl Experiment<'_> {
                 false => "unknown, because access to kubelets is not allowed".to_owned(),
             },
         }
+    }
+}
+
+fn placed_text(pod: &PodState, variant: Option<String>, system: &str) -> PlacedText {
+    PlacedText {
+        pod: pod.name.clone(),
+        node: pod.node.clone(),
+        variant,
+        system: system.to_owned(),
+        quality: pod.qos.clone(),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn wanted_each<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Want
         let own = candidate
             .systems()
             .iter()
-            .filter(|setup| setup.balances.is_none());
+            .filter(|setup| setup.balances.is_none() && setup.elsewhere().is_none());
         all.extend(own.map(|setup| Wanted {
             variant: (!setup.is_shared).then_some(variant),
             setup,

@@ -9,7 +9,6 @@ use model::Load;
 use recording::{Recording, RoundRecord, SystemUsage};
 
 use crate::pods::stage::Stage;
-use crate::pods::wanted::Wanted;
 
 /// Start and end of a measurement, by the clock of the first generator. `part` belongs to that generator.
 pub(super) fn moments(first: &Recording, part: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
@@ -27,14 +26,13 @@ fn took(part: &RoundRecord) -> Duration {
 /// The resources that the pods of a system used, according to the kubelets.
 pub(super) fn used(
     stage: &Stage<'_>,
-    wanted: &Wanted<'_>,
-    pods: &[PodState],
+    system: &str,
+    own: &[&PodState],
     readings: &Readings,
     moments: Option<(Timestamp, Timestamp)>,
     whole: &RoundRecord,
     load: &Load,
 ) -> SystemUsage {
-    let own = stage.counted_of(wanted, pods);
     let read = |pod: &&PodState| {
         let (from, to) = moments?;
         readings.used(&pod.name, from, to)
@@ -64,7 +62,7 @@ pub(super) fn used(
     };
     let took = took(whole);
     SystemUsage {
-        name: wanted.setup.system.clone(),
+        name: system.to_owned(),
         cpu_us: cores.map(|cores| model::micros(took.mul_f64(cores))),
         cpu_kernel_us: None,
         memory_peak_bytes: memory.filter(|_| !own.is_empty()),

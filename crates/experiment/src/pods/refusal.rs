@@ -1,9 +1,9 @@
 //! Checks for labs that a cluster cannot run, before the first object is created.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use lab::{Endpoint, Lab, Variant};
+use lab::{Attach, Elsewhere, Endpoint, Lab, Setup, Text, Variant};
 use model::Order;
 
 use super::systems::Which;
@@ -56,6 +56,15 @@ fn of_systems(lab: &Lab) -> Option<String> {
         // The reading of manifests has its own checks.
         let ours = setups.filter(|setup| setup.balances.is_none() && setup.manifests().is_none());
         for setup in ours {
+            if let Some(url) = setup.elsewhere() {
+                match of_url(&setup.system, url) {
+                    None => continue,
+                    Some(reason) => return Some(format!("`{}`: {reason}", candidate.name)),
+                }
+            }
+            if let Some(reason) = of_references(candidate, setup) {
+                return Some(format!("`{}`: {reason}", candidate.name));
+            }
             let which = Which {
                 run: "check",
                 variant: Some(variant),
@@ -70,6 +79,49 @@ fn of_systems(lab: &Lab) -> Option<String> {
         }
     }
     None
+}
+
+/// The reason why a generator in a pod cannot load a system that already runs.
+fn of_url(system: &str, url: &Elsewhere) -> Option<String> {
+    let host = url.host.trim_matches(['[', ']']);
+    let address: Option<IpAddr> = host.parse().ok();
+    let is_own_pod = host.eq_ignore_ascii_case("localhost")
+        || address.is_some_and(|ip| ip.to_canonical().is_loopback() || ip.is_unspecified());
+    if is_own_pod {
+        return Some(format!(
+            "`{system}` has the `url` of host `{}`, which is the generator's own pod in a cluster. Write the name of a Service, such as `http://{system}:8080`",
+            url.host
+        ));
+    }
+    let key = match url.attach.as_ref()? {
+        Attach::Metrics(_) | Attach::Pods(_) => return None,
+        Attach::Pid(_) => "pid",
+        Attach::Cgroup(_) => "cgroup",
+        Attach::Container(_) => "container",
+    };
+    Some(format!(
+        "`{system}` has `attach: {{{key}: …}}`, which names a program of this machine. Write the labels of its pods, such as `attach: {{pods: app={system}}}`"
+    ))
+}
+
+/// The reason why a system in a pod cannot know a system that already runs. `weigh` does not resolve the names
+/// of a cluster, so it knows the URL and no numbers.
+fn of_references(candidate: &Variant, setup: &Setup) -> Option<String> {
+    let systems = candidate.systems().iter();
+    let urls = systems.filter(|other| other.elsewhere().is_some());
+    let mut numbers = urls.filter(|url| {
+        let uses = |text: &Text| text.has_address_of(&url.system);
+        setup.env.iter().any(|(_, text)| uses(text))
+            || setup.files.iter().any(|file| uses(&file.text))
+            || setup
+                .container()
+                .is_some_and(|container| container.command.iter().any(uses))
+    });
+    let url = numbers.next()?;
+    Some(format!(
+        "`{}` uses `{{{{{1}.addr}}}}` or `{{{{{1}.port}}}}`, but `{1}` has a `url`, whose address only the cluster knows. Use `{{{{{1}.url}}}}`, or write host and port",
+        setup.system, url.system
+    ))
 }
 
 #[cfg(test)]
@@ -100,6 +152,28 @@ mod tests {
         assert_eq!(refusal(&closed, 4), None);
         let replicas = "{image: 'a:1', port: 80, replicas: 4, limits: {cpus: 1, memory: 64MiB}}";
         assert_eq!(refusal(&lab(RATE, replicas), 2), None);
+        for url in [
+            "{url: 'http://web.shop.svc'}",
+            "{url: 'https://10.1.2.3:8443', attach: {pods: 'app=web,tier in (front)'}}",
+            "{url: 'http://web', attach: {metrics: 'http://web:9090/metrics'}}",
+        ] {
+            assert_eq!(refusal(&lab(RATE, url), 2), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_pod_may_know_the_url_of_a_system_that_runs_already_and_no_numbers() {
+        let refused = |reference: &str| {
+            let system = format!(
+                "{{image: 'a:1', port: 80, env: {{UPSTREAM: '{{{{api.{reference}}}}}'}}}}\n  api: {{url: 'http://api:80'}}"
+            );
+            refusal(&lab(RATE, &system), 1)
+        };
+        assert_eq!(refused("url"), None);
+        for numbers in ["addr", "port"] {
+            let reason = refused(numbers).unwrap_or_default();
+            assert!(reason.contains("Use `{{api.url}}`"), "{reason}");
+        }
     }
 
     #[test]
@@ -153,7 +227,21 @@ mod tests {
                 "{image: 'a:1', port: 80, replicas: 2, env: {A: 'n-{{instance}}'}}",
                 "equal settings",
             ),
-            ("{url: 'http://192.0.2.1/'}", "has a `url`"),
+            (
+                "{url: 'http://127.0.0.1:8080'}",
+                "the generator's own pod in a cluster",
+            ),
+            ("{url: 'http://[::1]'}", "the generator's own pod"),
+            ("{url: 'http://LOCALHOST:80'}", "the generator's own pod"),
+            ("{url: 'http://0.0.0.0:80'}", "the generator's own pod"),
+            (
+                "{url: 'http://web:80', attach: {pid: 4711}}",
+                "`attach: {pid: …}`",
+            ),
+            (
+                "{url: 'http://web:80', attach: {container: web-1}}",
+                "attach: {pods: app=server}",
+            ),
         ] {
             let refused = refusal(&lab(RATE, system), 1).unwrap_or_default();
             assert!(

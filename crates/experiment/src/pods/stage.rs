@@ -67,6 +67,8 @@ pub(crate) struct RunningPods<'s, 'c> {
     /// Variants that did not start, by position. `None` for the position means all variants, because a shared
     /// system failed.
     pub(crate) failed: Vec<(Option<usize>, Invalid)>,
+    /// The pods behind the URLs of systems that this run did not start.
+    pub(crate) attached: Vec<PodState>,
 }
 
 /// The reason for a round without a result.
@@ -253,6 +255,7 @@ impl<'c> Stage<'c> {
                     owner,
                     pods,
                     failed: progress.failed(wanted),
+                    attached: Vec::new(),
                 });
             }
             if self.connection().is_stopped() {
@@ -294,7 +297,11 @@ impl<'c> Stage<'c> {
         Ok(())
     }
 
-    fn pods(&self, selector: &str) -> Result<Vec<PodState>, ClusterError> {
+    /// The pods with these labels.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or refuses the selector.
+    pub(crate) fn pods(&self, selector: &str) -> Result<Vec<PodState>, ClusterError> {
         let pods = self
             .connection()
             .list(Resource::Pods, selector, Heed::Stop)?;
@@ -344,7 +351,7 @@ impl<'c> Stage<'c> {
         loop {
             let pods = self.pods(&up.owner.selector())?;
             if read_at.is_none_or(|at| at.elapsed() >= READ) {
-                self.read_kubelets(&pods, readings);
+                self.read_kubelets(pods.iter().chain(&up.attached), readings);
                 read_at = Some(instant());
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
@@ -410,11 +417,11 @@ impl<'c> Stage<'c> {
     }
 
     /// Reads the kubelets of these pods. A kubelet without a response does not end the run.
-    fn read_kubelets(&self, pods: &[PodState], readings: &mut Readings) {
+    fn read_kubelets<'p>(&self, pods: impl Iterator<Item = &'p PodState>, readings: &mut Readings) {
         if !self.reads_kubelets {
             return;
         }
-        let nodes: BTreeSet<&String> = pods.iter().filter_map(|pod| pod.node.as_ref()).collect();
+        let nodes: BTreeSet<&String> = pods.filter_map(|pod| pod.node.as_ref()).collect();
         for node in nodes {
             match self.connection().get(Resource::NodeProxy, node) {
                 Ok(summary) => readings.add(&summary, self.connection().namespace()),

@@ -125,11 +125,6 @@ fn check_size(setup: &Setup, files: &BTreeMap<String, String>) -> Result<(), Str
 
 fn container_of(setup: &Setup) -> Result<&Container, String> {
     let system = &setup.system;
-    if setup.elsewhere().is_some() {
-        return Err(format!(
-            "`{system}` has a `url`, but a cluster measures pods. Give it an `image`"
-        ));
-    }
     let container = setup.container().ok_or_else(|| {
         format!(
             "`{system}` has no `image`, but a cluster runs containers and no commands of this machine"

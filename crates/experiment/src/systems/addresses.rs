@@ -68,7 +68,7 @@ impl Addresses {
             let mut others = addresses.iter();
             // Checked before the first connection.
             if let Some(other) = others.find(|it| !it.ip().to_canonical().is_loopback()) {
-                consent.check(lab, host, *other)?;
+                consent.check(lab, host, &format!("another machine, {}", other.ip()))?;
             }
         }
         Addresses::accepting(lab, found)
@@ -153,12 +153,24 @@ impl Addresses {
 }
 
 impl Consent {
-    fn check(&self, lab: &Lab, host: &str, address: SocketAddr) -> Result<(), Failure> {
+    /// Checks the consent for each system of a lab that already runs in a cluster or beyond it.
+    ///
+    /// # Errors
+    /// When a host is not named, or would get more load than the limits allow.
+    pub fn check_in_cluster(&self, lab: &Lab) -> Result<(), Failure> {
+        let systems = lab.all().flat_map(Variant::systems);
+        for url in systems.filter_map(Setup::elsewhere) {
+            self.check(lab, &url.host, "a host that this run does not start")?;
+        }
+        Ok(())
+    }
+
+    /// `meaning` describes the host.
+    fn check(&self, lab: &Lab, host: &str, meaning: &str) -> Result<(), Failure> {
         let is_named = |named: &String| named.eq_ignore_ascii_case(host);
         if !self.hosts.iter().any(is_named) {
             return Err(Failure::bad_input(format!(
-                "`{host}` is another machine, {}. If it is yours, or its owners agree, add `--yes-load {host}`",
-                address.ip()
+                "`{host}` is {meaning}. If it is yours, or its owners agree, add `--yes-load {host}`"
             )));
         }
         if self.is_unbounded {

@@ -177,6 +177,11 @@ impl Watched {
                 Watched::Machine(Attached::group(folder).map_err(|error| error.to_string())?)
             }
             Some(Attach::Container(name)) => Watched::Machine(of_container(name)?),
+            Some(Attach::Pods(selector)) => {
+                return Err(format!(
+                    "`attach: {{pods: {selector}}}` names pods of a cluster. Add `--on kubernetes`, or name a process with `pid`"
+                ));
+            }
             Some(Attach::Metrics(url)) => {
                 let metrics = Metrics::at(url)?;
                 // Read now, so that an error appears before the load.

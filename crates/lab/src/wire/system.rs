@@ -184,6 +184,9 @@ pub(crate) struct AttachFile {
     /// `process_resident_memory_bytes` if available. Most programs count in hundredths of a second
     /// there, which is coarse for a short load.
     pub(crate) metrics: Option<At<Verbatim<Template>>>,
+    /// A label selector of the pods behind the `url`, such as `app=web`. The pods are in the namespace of
+    /// the run. It requires `--on kubernetes`.
+    pub(crate) pods: Option<At<Verbatim<Template>>>,
 }
 
 /// The condition that makes a system ready.

@@ -485,7 +485,7 @@ fn one_thing_is_attached_to() {
         )))
     };
     assert_snapshot!(attached("{pid: 1, cgroup: /sys/fs/cgroup/a}"), @"
-    error: `attach` needs exactly one of `pid`, `cgroup`, `container` and `metrics`
+    error: `attach` needs exactly one of `pid`, `cgroup`, `container`, `metrics` and `pods`
       --> labs/x.yaml:10:13
        |
     10 |     attach: {pid: 1, cgroup: /sys/fs/cgroup/a}

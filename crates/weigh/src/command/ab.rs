@@ -18,6 +18,7 @@ use model::{Rate, StatusPart, WebSocketCall};
 use super::lab::Run;
 use super::load::ArrivalName;
 use super::recording_file;
+use crate::cluster_args::ClusterArgs;
 use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
@@ -25,7 +26,7 @@ use crate::grpc_args::{self, GrpcArgs};
 use crate::publish::ServeArgs;
 use crate::stream_args::StreamArgs;
 use crate::websocket_args::WebSocketArgs;
-use text::{Arrivals, Comparison, FILE, Side};
+use text::{Arrivals, AttachText, Comparison, FILE, Side};
 
 /// Compare two URLs of running servers: what does B cost, compared with A?
 ///
@@ -122,11 +123,20 @@ pub(crate) struct Args {
     grpc: GrpcArgs,
 
     /// The process of URL_A, to measure its processor time and memory: its process id, the folder of its
-    /// control group, or the name of its container.
-    #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
+    /// control group, or the name of its container. With --on kubernetes, the labels of its pods, such as
+    /// app=web.
+    #[arg(
+        long,
+        value_name = "PID|CGROUP|CONTAINER|LABELS",
+        help_heading = "Cost"
+    )]
     attach_a: Option<String>,
-    /// The process of URL_B.
-    #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
+    /// The process of URL_B, or the labels of its pods.
+    #[arg(
+        long,
+        value_name = "PID|CGROUP|CONTAINER|LABELS",
+        help_heading = "Cost"
+    )]
     attach_b: Option<String>,
     /// Look for the cause of the difference in extra loads: burn, sleep, lock, or extra connections.
     ///
@@ -136,6 +146,8 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     consent: ConsentArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Seed of all random numbers.
     #[arg(long, value_name = "N", help_heading = "Output")]
     seed: Option<u64>,
@@ -167,6 +179,7 @@ Examples:
       --yes-load old.example.com --yes-load new.example.com";
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
+    check_cluster(args)?;
     let comparison = comparison(args)?;
     if let Some(folder) = &args.write_lab {
         return write(folder, &comparison, console);
@@ -179,7 +192,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     args.gates.check(&lab.names())?;
     let served = args.serve.start(console)?;
     let running = Run {
-        cluster: None,
+        cluster: args.cluster.asked(),
         out: &args.out,
         consent: &args.consent,
         flamegraph: false,
@@ -238,16 +251,21 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         Some(call) => grpc_args::answers_several(call).map_err(Failure::bad_input)?,
     };
     check_http3(args)?;
+    let is_in_cluster = args.cluster.asked().is_some();
+    let attach = |given: &Option<String>| {
+        let given = given.clone();
+        given.map(|given| AttachText::of(given, is_in_cluster))
+    };
     let is_chosen = arrivals == Arrivals::Auto;
     let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
         a: Side {
             url: address::over_http(&address::without_credentials(&args.a)),
-            attach: args.attach_a.clone(),
+            attach: attach(&args.attach_a),
         },
         b: Side {
             url: address::over_http(&address::without_credentials(&args.b)),
-            attach: args.attach_b.clone(),
+            attach: attach(&args.attach_b),
         },
         arrivals,
         is_random: args.arrival == Some(ArrivalName::Poisson),
@@ -268,6 +286,18 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         grpc,
         seed: args.seed,
     })
+}
+
+/// Refuses a load without a rate in a cluster.
+fn check_cluster(args: &Args) -> Result<(), Failure> {
+    let is_chosen = args.rate.is_none() && args.connections.is_none();
+    match args.cluster.asked() {
+        Some(_) if is_chosen => Err(Failure::bad_input(
+            "expected `--rate` or `--connections` with `--on kubernetes`, found neither. A run in a cluster \
+             does not choose its rate. Add a rate, such as `--rate 100`",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses URLs that HTTP/3 cannot reach.

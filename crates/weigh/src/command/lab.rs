@@ -251,7 +251,7 @@ impl Args {
         Run {
             out: &self.out,
             consent: &self.consent,
-            cluster: self.cluster.on.map(|_| &self.cluster),
+            cluster: self.cluster.asked(),
             flamegraph: self.flamegraph,
             why: self.why,
             quick: self.quick,

@@ -270,3 +270,34 @@ fn the_lab_of_a_comparison_can_be_kept_and_run() {
         .expect("weigh starts");
     Run::of(output).shows("all variants side by side");
 }
+
+#[test]
+fn a_service_of_a_cluster_is_not_loaded_without_consent_or_a_rate() {
+    let urls = ["http://web-a.shop.svc/", "http://web-b.shop.svc/"];
+    let asked = |flags: &[&str]| {
+        let flags = [&["--on", "kubernetes"], flags].concat();
+        Comparison::of(urls[0], urls[1], &flags).run
+    };
+    let unasked = asked(&["--rate", "10"]).exits_with(2);
+    unasked.says("`web-a.shop.svc` is a host that this run does not start");
+    unasked.says("--yes-load web-a.shop.svc");
+    let one = asked(&["--rate", "10", "--yes-load", "web-a.shop.svc"]).exits_with(2);
+    one.says("--yes-load web-b.shop.svc");
+    let both = [
+        "--yes-load",
+        "web-a.shop.svc",
+        "--yes-load",
+        "web-b.shop.svc",
+    ];
+    let much = asked(&[&["--rate", "5000"], &both[..]].concat()).exits_with(2);
+    much.says("expected at most 500 requests a second, found 5000");
+    let chosen = asked(&both).exits_with(2);
+    chosen.says("expected `--rate` or `--connections` with `--on kubernetes`");
+    let own = Comparison::of(
+        "http://localhost:8080/",
+        "http://127.0.0.1:8081/",
+        &["--on", "kubernetes", "--rate", "10"],
+    );
+    let own = own.run.exits_with(2);
+    own.says("the generator's own pod");
+}

@@ -390,3 +390,96 @@ fn manifests_of_a_user_are_measured_as_they_are_and_leave_nothing() {
     assert_eq!(of_server.count(), 6, "two of three pods each: {placed:?}");
     assert_eq!(node.left(), "");
 }
+
+/// Two Services that run already, each with a pod. The second one answers later.
+const DEPLOYED: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: plain, labels: {app: plain}}
+spec:
+  containers: [{name: server, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080', --delay, 1ms]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: later, labels: {app: later}}
+spec:
+  containers: [{name: server, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080', --delay, 3ms]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: plain}
+spec: {selector: {app: plain}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: later}
+spec: {selector: {app: later}, ports: [{port: 80, targetPort: 8080}]}
+";
+
+#[test]
+fn two_services_that_run_already_are_compared_by_their_names() {
+    let Some(node) = node() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let objects = folder.path().join("deployed.yaml");
+    fs::write(&objects, DEPLOYED.replace("IMAGE", IMAGE)).expect("a file");
+    node.kubectl(&["apply", "--filename", &objects.display().to_string()]);
+    node.kubectl(&[
+        "wait",
+        "--for=condition=Ready",
+        "pod/plain",
+        "pod/later",
+        "--timeout=60s",
+    ]);
+    let asked = |attach: &str| {
+        weigh_command()
+            .current_dir(folder.path())
+            .env("KUBECONFIG", node.state.join("kubeconfig"))
+            .args([
+                "ab",
+                "http://plain/",
+                "http://later.default.svc/",
+                "--rate",
+                "100",
+            ])
+            .args(["--duration", "48s", "--rounds", "2", "--on", "kubernetes"])
+            .args(["--generator-image", IMAGE, "--attach-a", "app=plain"])
+            .args(["--attach-b", attach])
+            .args(["--yes-load", "plain", "--yes-load", "later.default.svc"])
+            .output()
+            .expect("weigh ends")
+    };
+    let refused = asked("app=nobody");
+    let said = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert_eq!(refused.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("no pod with the labels `app=nobody`"),
+        "{said}"
+    );
+    fs::remove_dir_all(folder.path().join("recordings")).expect("a folder");
+
+    let output = asked("app=later");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = counted(&recording);
+    assert_eq!(rounds.len(), 4, "two variants in two rounds: {said}");
+    for round in rounds {
+        assert_eq!(round["outcomes"]["passed"], 2_400, "{round}");
+        let usage = &round["systems"][0];
+        assert!(usage["cpu_us"].as_u64() > Some(0), "{usage}");
+        assert!(usage["memory_peak_bytes"].as_u64() > Some(0), "{usage}");
+    }
+    let placed = recording["cluster"]["placed"].as_array().expect("places");
+    let of_later = placed.iter().find(|one| one["pod"] == "later");
+    assert_eq!(
+        of_later.map(|one| &one["node"]),
+        Some(&Value::from("node1"))
+    );
+    assert_eq!(node.left(), "", "what ran already is not of this run");
+    let kept = node.kubectl(&["get", "pods", "--no-headers"]);
+    assert_eq!(
+        kept.lines().filter(|line| line.contains("Running")).count(),
+        2,
+        "{kept}"
+    );
+}

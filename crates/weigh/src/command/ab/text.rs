@@ -66,21 +66,36 @@ pub(super) enum Arrivals {
 /// One of the two URLs.
 pub(super) struct Side {
     pub(super) url: Uri,
-    /// The id of a process, the folder of a control group, or the name of a container.
-    pub(super) attach: Option<String>,
+    pub(super) attach: Option<AttachText>,
+}
+
+/// The program behind a URL, as in a lab.
+pub(super) struct AttachText {
+    key: &'static str,
+    value: String,
+}
+
+impl AttachText {
+    /// The id of a process, the folder of a control group, or the name of a container. In a cluster, the labels
+    /// of pods.
+    pub(super) fn of(value: String, is_in_cluster: bool) -> AttachText {
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        let key = match value.starts_with('/') {
+            _ if is_in_cluster => "pods",
+            true => "cgroup",
+            false if is_number => "pid",
+            false => "container",
+        };
+        AttachText { key, value }
+    }
 }
 
 impl Side {
     fn system(&self, name: &str) -> String {
-        let attach = self.attach.as_ref().map(|attach| {
-            let is_number = attach.bytes().all(|byte| byte.is_ascii_digit());
-            let key = match attach.starts_with('/') {
-                true => "cgroup",
-                false if is_number => "pid",
-                false => "container",
-            };
-            format!("\n    attach: {{{key}: {}}}", quoted(attach))
-        });
+        let attach = self
+            .attach
+            .as_ref()
+            .map(|AttachText { key, value }| format!("\n    attach: {{{key}: {}}}", quoted(value)));
         let attach = attach.unwrap_or_default();
         let root = address::root(&self.url);
         format!("  {name}:\n    url: {}{attach}\n", quoted(&root))
@@ -337,6 +352,32 @@ mod tests {
             for variant in std::iter::once(&lab.baseline).chain(&lab.variants) {
                 assert_eq!(variant.requests[0].grpc.as_ref(), Some(&call));
             }
+        }
+    }
+
+    #[test]
+    fn the_program_behind_a_url_is_named_by_its_form_and_in_a_cluster_by_labels() {
+        for (given, is_in_cluster, meaning) in [
+            ("4711", false, lab::Attach::Pid(4711)),
+            (
+                "/sys/fs/cgroup/a",
+                false,
+                lab::Attach::Cgroup("/sys/fs/cgroup/a".into()),
+            ),
+            ("web-1", false, lab::Attach::Container("web-1".to_owned())),
+            (
+                "app=web,tier in (a, b)",
+                true,
+                lab::Attach::Pods("app=web,tier in (a, b)".to_owned()),
+            ),
+        ] {
+            let mut comparison = comparison("http://web-a:80/", "http://web-b:80/");
+            comparison.b.attach = Some(AttachText::of(given.to_owned(), is_in_cluster));
+            let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
+            let url = lab.variants[0].systems()[0]
+                .elsewhere()
+                .expect("it runs already");
+            assert_eq!(url.attach, Some(meaning));
         }
     }
 

@@ -55,6 +55,7 @@ impl Run<'_> {
                 "`--why` samples processes of this machine, not processes of a cluster",
             ));
         }
+        self.consent.given().check_in_cluster(lab)?;
         let place = args.place();
         let asked = stop.clone();
         let connection = ApiConnection::open(&place, move || asked.is_asked())
