@@ -88,7 +88,7 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 /// The command line as typed.
-pub(crate) fn command_line() -> Vec<String> {
+pub fn command_line() -> Vec<String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect()

@@ -9,18 +9,21 @@
 //! | the generator that ended a round, if one was lost | [`loss`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
-//! | the input of a generator | [`round_spec`] |
+//! | the input of a generator | [`round_spec`], [`load_spec`] |
+//! | a single load without systems | [`single_load`] |
 //! | the connections between generators | [`barrier`] |
 //! | the result of a generator | [`result`] |
 //! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
 
 pub mod barrier;
 pub mod cleanup_task;
+pub mod load_spec;
 mod loss;
 pub mod manifests;
 pub mod refusal;
 pub mod result;
 pub mod round_spec;
+pub mod single_load;
 pub mod stage;
 mod start_progress;
 pub(crate) mod systems;

@@ -83,6 +83,11 @@ impl GrpcArgs {
         self.grpc.is_some()
     }
 
+    /// True if the descriptors are files of this machine.
+    pub(crate) fn has_files(&self) -> bool {
+        !self.proto.is_empty() || self.descriptors.is_some()
+    }
+
     /// Returns the call of the flags. `None` if the request is no call.
     ///
     /// # Errors

@@ -23,6 +23,11 @@ pub(crate) struct PublishArgs {
 }
 
 impl PublishArgs {
+    /// True if a flag names a place.
+    pub(crate) fn is_given(&self) -> bool {
+        self.prometheus.is_some() || self.otlp.is_some()
+    }
+
     /// Starts to publish. `None` without `--prometheus` and `--otlp`.
     ///
     /// # Errors

@@ -9,9 +9,7 @@ use cluster::ClusterError;
 use cluster::kubelet::Readings;
 use cluster::state::{Phase, PodState};
 use model::InvalidKind;
-use recording::{
-    ClusterText, Environment, PlacedText, Recording, RoundRecord, SystemUsage, VariantStatus,
-};
+use recording::{Environment, PlacedText, Recording, RoundRecord, SystemUsage, VariantStatus};
 
 use super::Experiment;
 use super::candidate_id::CandidateId;
@@ -26,6 +24,7 @@ use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
+use crate::pods::load_spec::GeneratorJob;
 use crate::pods::round_spec::{RoundSpec, ThisRound};
 use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::wanted::Wanted;
@@ -119,7 +118,7 @@ impl Experiment<'_> {
         };
         let measured = self.measure_rounds(&mut in_pods);
         let environment = in_pods.environment;
-        self.cluster = Some(self.cluster_text(&stage, source));
+        self.cluster = Some(stage.text(&source.version, &source.namespace));
         let ended = stage.end();
         self.session.progress.finish();
         let mut recording = self.recording();
@@ -286,7 +285,8 @@ impl Experiment<'_> {
                 many => format!("{many} generators"),
             }
         ));
-        let (recordings, generators) = stage.generate(up, &spec, &mut readings)?;
+        let (recordings, generators) =
+            stage.generate(up, &GeneratorJob::Round(Box::new(spec)), &mut readings)?;
         let parts = parts_of(&recordings);
         Ok(Generated {
             parts,
@@ -500,21 +500,6 @@ impl Experiment<'_> {
                 .iter()
                 .map(|pod| placed_text(pod, Some(name.clone()), &one.system));
             stage.placed.extend(placed);
-        }
-    }
-
-    fn cluster_text(&self, stage: &Stage<'_>, source: &Source) -> ClusterText {
-        ClusterText {
-            kind: "kubernetes".to_owned(),
-            version: source.version.clone(),
-            namespace: source.namespace.clone(),
-            generators: stage.generators,
-            nodes: stage.node_texts(),
-            placed: stage.placed.clone(),
-            processor_time: match stage.reads_kubelets {
-                true => "from the kubelet (a reading about every 10 s), between the first and the last reading within the load".to_owned(),
-                false => "unknown, because access to kubelets is not allowed".to_owned(),
-            },
         }
     }
 }

@@ -161,7 +161,7 @@ impl GeneratorBarrier {
     ///
     /// # Errors
     /// When one leaves.
-    pub(crate) fn agree(&mut self) -> Result<Instant, String> {
+    pub fn agree(&mut self) -> Result<Instant, String> {
         // The decision comes after all generators listen.
         self.exchange(&())?;
         let now = || environment::now().as_nanosecond();

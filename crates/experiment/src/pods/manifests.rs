@@ -8,7 +8,7 @@ use lab::{Files, Lab};
 use crate::digest::sha256;
 
 /// The manifests of each variant's systems, by its position. `None` is for shared systems.
-pub(crate) type OfSystems = BTreeMap<(Option<usize>, String), Read>;
+pub type OfSystems = BTreeMap<(Option<usize>, String), Read>;
 
 /// The manifests of a system.
 pub struct Read {

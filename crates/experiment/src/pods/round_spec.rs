@@ -12,6 +12,7 @@ use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
 use super::barrier::BarrierAddress;
+use super::load_spec::GeneratorJob;
 use crate::environment;
 use crate::files::Unwritten;
 
@@ -199,7 +200,7 @@ impl RoundSpec {
 ///
 /// # Errors
 /// When the file is missing or unreadable.
-pub fn read(path: &Path) -> Result<RoundSpec, String> {
+pub fn read(path: &Path) -> Result<GeneratorJob, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
     serde_json::from_str(&text)

@@ -16,15 +16,16 @@ use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ApiConnection, ClusterError, Run};
 use lab::Endpoint;
-use recording::{NodeText, PlacedText, Recording};
+use recording::{ClusterText, NodeText, PlacedText, Recording};
 use serde_json::Value;
 
 mod manifests;
 
+use super::load_spec::GeneratorJob;
 use super::loss::{Loss, first_loss};
 use super::manifests::OfSystems;
 use super::result;
-use super::round_spec::{self, BARRIER_PORT, RoundSpec};
+use super::round_spec::{self, BARRIER_PORT};
 use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
 use super::wanted::Wanted;
@@ -315,11 +316,11 @@ impl<'c> Stage<'c> {
     pub(crate) fn generate(
         &self,
         up: &RunningPods<'_, '_>,
-        spec: &RoundSpec,
+        job: &GeneratorJob,
         readings: &mut Readings,
     ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
         let text =
-            serde_json::to_vec(spec).map_err(|error| RoundError::Generator(error.to_string()))?;
+            serde_json::to_vec(job).map_err(|error| RoundError::Generator(error.to_string()))?;
         if text.len() > round_spec::BYTES_MOST {
             return Err(RoundError::Generator(format!(
                 "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
@@ -481,8 +482,24 @@ impl<'c> Stage<'c> {
         self.run.end()
     }
 
+    /// The cluster in the form of a recording.
+    pub(crate) fn text(&self, version: &str, namespace: &str) -> ClusterText {
+        ClusterText {
+            kind: "kubernetes".to_owned(),
+            version: version.to_owned(),
+            namespace: namespace.to_owned(),
+            generators: self.generators,
+            nodes: self.node_texts(),
+            placed: self.placed.clone(),
+            processor_time: match self.reads_kubelets {
+                true => "from the kubelet (a reading about every 10 s), between the first and the last reading within the load".to_owned(),
+                false => "unknown, because access to kubelets is not allowed".to_owned(),
+            },
+        }
+    }
+
     /// The nodes in the form of a recording.
-    pub(crate) fn node_texts(&self) -> Vec<NodeText> {
+    fn node_texts(&self) -> Vec<NodeText> {
         let text = |node: &NodeDescription| NodeText {
             name: node.name.clone(),
             kernel: node.kernel.clone(),

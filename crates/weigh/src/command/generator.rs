@@ -9,9 +9,14 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::measure::{Experiment, Peers};
 use experiment::pods::barrier::GeneratorBarrier;
+use experiment::pods::load_spec::GeneratorJob;
+use experiment::pods::round_spec::RoundSpec;
 use experiment::pods::{result, round_spec};
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
+use recording::Recording;
+
+use super::load::in_cluster;
 
 /// Send one shard of a round, and write what was seen to stdout (started by weigh lab --on kubernetes).
 #[derive(Debug, clap::Args)]
@@ -35,15 +40,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
-    let spec = round_spec::read(&args.told).map_err(Failure::bad_input)?;
-    let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
-    let lab = spec.lab(shard).map_err(Failure::bad_input)?;
-    let addresses = Addresses::unasked(&lab)?;
-    let barrier =
-        GeneratorBarrier::join(shard, &spec.barrier(args.listen)).map_err(Failure::not_ready)?;
-    let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
-    let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
-    let recording = experiment.send_shard(spec.round, peers)?;
+    let recording = match round_spec::read(&args.told).map_err(Failure::bad_input)? {
+        GeneratorJob::Round(spec) => of_round(args, &spec, console, stop)?,
+        GeneratorJob::Load(spec) => {
+            let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
+            let barrier = GeneratorBarrier::join(shard, &spec.barrier(args.listen));
+            let barrier = barrier.map_err(Failure::not_ready)?;
+            in_cluster::sent_shard(&spec, shard, barrier, console, stop)?
+        }
+    };
     if stop.is_asked() {
         // After a stop, its recording is incomplete.
         return Err(Failure::not_ready("it was stopped before it was done"));
@@ -52,4 +57,21 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         .map_err(|error| Failure::bug(format!("the recording cannot be written: {error}")))?;
     result::write(&mut io::stdout().lock(), &bytes).map_err(Failure::not_ready)?;
     Ok(Exit::Done)
+}
+
+/// The shard of a round of a lab.
+fn of_round(
+    args: &Args,
+    spec: &RoundSpec,
+    console: Console,
+    stop: &StopSignal,
+) -> Result<Recording, Failure> {
+    let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
+    let lab = spec.lab(shard).map_err(Failure::bad_input)?;
+    let addresses = Addresses::unasked(&lab)?;
+    let barrier =
+        GeneratorBarrier::join(shard, &spec.barrier(args.listen)).map_err(Failure::not_ready)?;
+    let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
+    let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
+    experiment.send_shard(spec.round, peers)
 }

@@ -31,7 +31,7 @@ use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs, Wishes};
 use crate::publish::{PublishArgs, ServeArgs};
 
-mod in_cluster;
+pub(super) mod in_cluster;
 mod sweep;
 
 pub(super) use sweep::curve_in;

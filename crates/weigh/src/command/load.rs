@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use analysis::Summary;
 use experiment::address;
@@ -27,6 +27,7 @@ use crate::format::Format;
 use crate::gates;
 
 mod flags;
+pub(super) mod in_cluster;
 pub(super) mod phases;
 mod scenario;
 mod start;
@@ -40,6 +41,27 @@ use start::StartAt;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     args.gates.check_load()?;
+    if let Some(cluster) = args.cluster.asked() {
+        let sent = in_cluster::send(args, cluster, console, stop)?;
+        return answer(args, sent.recording, sent.is_doubtful, console);
+    }
+    let published = args.publish.start(console)?;
+    let account = published.as_ref().map(Published::account);
+    let progress = Progress::new(console, 1).alone().published(account);
+    let recording = recorded(args, &progress, stop, || Ok(None))?;
+    progress.finish();
+    drop(published);
+    answer(args, recording, false, console)
+}
+
+/// Sends the load from this machine. `start` returns the moment of the first request, if there is one, when all
+/// else is ready.
+fn recorded(
+    args: &Args,
+    progress: &Progress,
+    stop: &StopSignal,
+    start: impl FnOnce() -> Result<Option<Instant>, Failure>,
+) -> Result<Recording, Failure> {
     let (url, mut job) = job(args)?;
     for request in &mut job.requests {
         load::resolve(request, &job.target, args.timeout).map_err(Failure::not_ready)?;
@@ -51,13 +73,11 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let began = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
-    let published = args.publish.start(console)?;
     let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
-    let account = published.as_ref().map(Published::account);
-    let progress = Progress::new(console, 1).alone().published(account);
     if let Some(StartAt(at)) = args.start_at {
         start::wait_until(at, stop);
     }
+    job.start_at = start()?;
     let receiver = Receiver {
         target: job.target.host.clone(),
         load: job.load.clone(),
@@ -68,8 +88,6 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         load::run(&job, live, stop.flag())
     });
     let machine_use = record::machine(moment, rig::moment());
-    progress.finish();
-    drop(published);
     let measurement = measured.map_err(|error| match error {
         LoadError::Runtime(_) | LoadError::Poll(_) => Failure::not_ready(error.to_string()),
         // The command line describes an impossible load.
@@ -84,8 +102,24 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         ..record::measurement(&measurement)
     };
     let start_at = args.start_at.map(|StartAt(at)| at.to_string());
-    let seed = args.seed;
-    let mut recording = record::of_load(&url, &job, measured, environment, began, start_at, seed);
+    Ok(record::of_load(
+        &url,
+        &job,
+        measured,
+        environment,
+        began,
+        start_at,
+        args.seed,
+    ))
+}
+
+/// Prints a recording and saves it. `is_doubtful` if a check of one of several generators failed.
+fn answer(
+    args: &Args,
+    mut recording: Recording,
+    is_doubtful: bool,
+    console: Console,
+) -> Result<Exit, Failure> {
     recording.gates = args.gates.recorded();
     let saved = save(args, &recording);
     let summary = args.gates.judge(Summary::of(&recording));
@@ -101,13 +135,14 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     }
     // Reported after the result, which must not be lost.
     saved?;
-    let outcomes = &measurement.outcomes;
     let is_invalid = summary.variants.iter().any(|row| row.verdict.is_invalid());
-    let withheld = match is_invalid {
+    let withheld = match is_invalid || is_doubtful {
         true => Exit::Withheld,
         false => Exit::Done,
     };
-    let loaded = match exit_of(measurement.interrupted, outcomes).max(withheld) {
+    let sent = recording.rounds.iter();
+    let sent = sent.map(|round| exit_of(recording.interrupted, &round.outcomes));
+    let loaded = match sent.fold(withheld, Exit::max) {
         // A gate has already judged the failed requests.
         Exit::Mismatch | Exit::Withheld if summary.allows_failures() => Exit::Done,
         loaded => loaded,
@@ -144,6 +179,17 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     if let (Some(path), Some(url)) = (&args.scenario, &args.url) {
         return scenario::job(args, path, url);
     }
+    let (url, requests) = requests(args)?;
+    let job = Job {
+        requests,
+        data: Some(data(args)?),
+        ..empty_job(args, &url)?
+    };
+    Ok((url, job))
+}
+
+/// The requests that the flags describe, with their checks, and the URL.
+fn requests(args: &Args) -> Result<(Uri, Vec<Request>), Failure> {
     let (url, requests) = match (&args.targets, &args.url) {
         (Some(path), base) => targets::read(path, base.as_ref(), &args.headers)?,
         (None, Some(url)) => (
@@ -166,12 +212,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
             ..request
         })
         .collect();
-    let job = Job {
-        requests,
-        data: Some(data(args)?),
-        ..empty_job(args, &url)?
-    };
-    Ok((url, job))
+    Ok((url, requests))
 }
 
 /// Refuses WebSocket with a file of requests. Its requests are of HTTP.
@@ -214,7 +255,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         cpus: args.pin.clone(),
         seat: None,
         keep_slots: None,
-        keep_blocks: args.record.is_some() || args.gates.is_any(),
+        keep_blocks: args.record.is_some() || args.gates.is_any() || args.sent_files.is_some(),
         slices: Vec::new(),
         shard: args.shard.unwrap_or(Shard::WHOLE),
         start_at: None,
@@ -226,7 +267,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
 fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     let trust = match &args.ca {
         _ if args.insecure => Trust::SkipVerification,
-        Some(path) => Trust::Authorities(read(path)?),
+        Some(path) => Trust::Authorities(args.read(path)?),
         None => Trust::System,
     };
     let is_encrypted = address::is_encrypted(url);
@@ -237,8 +278,8 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     }
     let identity = match (&args.cert, &args.key) {
         (Some(certificate), Some(key)) => Some(ClientIdentity {
-            certificate: read(certificate)?,
-            key: read(key)?,
+            certificate: args.read(certificate)?,
+            key: args.read(key)?,
         }),
         _ => None,
     };
@@ -269,7 +310,7 @@ fn data(args: &Args) -> Result<Data, Failure> {
     let table = match &args.data_set {
         Some(path) => {
             let refuse = |why: String| Failure::bad_input(format!("`{}`: {why}", path.display()));
-            Table::read(&read(path)?).map_err(refuse)?
+            Table::read(&args.read(path)?).map_err(refuse)?
         }
         None => Table::default(),
     };
@@ -299,10 +340,10 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
     }
     let body = match (&args.data, &args.data_file) {
         (Some(text), _) => match text.strip_prefix('@') {
-            Some(path) => read(path)?,
+            Some(path) => args.read(path)?,
             None => text.clone().into_bytes(),
         },
-        (None, Some(path)) => read(path)?,
+        (None, Some(path)) => args.read(path)?,
         (None, None) => Vec::new(),
     };
     let method = args.method.clone().unwrap_or_else(|| {
@@ -347,7 +388,8 @@ fn with_headers(own: Vec<(String, String)>, args: &Args) -> Vec<(String, String)
 }
 
 fn expectation(args: &Args) -> Result<Expectation, Failure> {
-    let golden = args.expect_body.as_ref().map(read).transpose()?;
+    let golden = args.expect_body.as_ref();
+    let golden = golden.map(|path| args.read(path)).transpose()?;
     Ok(Expectation {
         status: args.expect.unwrap_or_default(),
         graphql: args.expect_graphql,

@@ -36,15 +36,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut is_doubtful = false;
     for path in &args.recordings {
         let recording = read(path)?;
-        for trouble in troubles(&recording) {
-            is_doubtful |= trouble.is_failed;
-            console.error(format_args!(
-                "shard {} (`{}`): {}",
-                recording.load.shard,
-                path.display(),
-                trouble.text
-            ));
-        }
+        is_doubtful |= report_troubles(&recording, &format!("`{}`", path.display()), console);
         shards.push((path.display().to_string(), recording));
     }
     let whole = recording::merge(shards).map_err(|error| Failure::bad_input(error.to_string()))?;
@@ -61,6 +53,18 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Err(error) => console.no_answer(error),
     }
     Ok(exit_of(&whole, is_doubtful))
+}
+
+/// Prints the problems of one shard. `place` names its file or its pod. True if a check failed.
+pub(super) fn report_troubles(shard: &Recording, place: &str, console: Console) -> bool {
+    let troubles = troubles(shard);
+    for trouble in &troubles {
+        console.error(format_args!(
+            "shard {} ({place}): {}",
+            shard.load.shard, trouble.text
+        ));
+    }
+    troubles.iter().any(|trouble| trouble.is_failed)
 }
 
 /// A failed or weak check of one generator.

@@ -416,20 +416,70 @@ metadata: {name: later}
 spec: {selector: {app: later}, ports: [{port: 80, targetPort: 8080}]}
 ";
 
+impl Node {
+    /// Creates the two Services, and waits for their pods.
+    fn deploy(&self, folder: &Path) {
+        let objects = folder.join("deployed.yaml");
+        fs::write(&objects, DEPLOYED.replace("IMAGE", IMAGE)).expect("a file");
+        self.kubectl(&["apply", "--filename", &objects.display().to_string()]);
+        self.kubectl(&[
+            "wait",
+            "--for=condition=Ready",
+            "pod/plain",
+            "pod/later",
+            "--timeout=60s",
+        ]);
+    }
+}
+
+#[test]
+fn a_load_of_two_generators_is_one_recording_and_leaves_nothing() {
+    let Some(node) = node() else { return };
+    let folder = TempDir::new().expect("a folder");
+    node.deploy(folder.path());
+    fs::write(folder.path().join("q.json"), "{}").expect("a file");
+    let output = weigh_command()
+        .current_dir(folder.path())
+        .env("KUBECONFIG", node.state.join("kubeconfig"))
+        .args([
+            "load",
+            "http://plain/",
+            "-r",
+            "200",
+            "-z",
+            "5s",
+            "-D",
+            "q.json",
+        ])
+        .args([
+            "--on",
+            "kubernetes",
+            "--generators",
+            "2",
+            "--generator-image",
+            IMAGE,
+        ])
+        .args(["--record", "load.json"])
+        .output()
+        .expect("weigh ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let text = fs::read_to_string(folder.path().join("load.json")).expect("a recording");
+    let recording: Value = serde_json::from_str(&text).expect("JSON");
+    let round = &recording["rounds"][0];
+    assert_eq!(round["planned"], 1_000);
+    assert_eq!(round["outcomes"]["passed"], 1_000, "{round}");
+    assert_eq!(recording["cluster"]["generators"], 2);
+    let placed = recording["cluster"]["placed"].as_array().map(Vec::len);
+    assert_eq!(placed, Some(2), "{}", recording["cluster"]);
+    assert_eq!(node.left(), "");
+}
+
 #[test]
 fn two_services_that_run_already_are_compared_by_their_names() {
     let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
-    let objects = folder.path().join("deployed.yaml");
-    fs::write(&objects, DEPLOYED.replace("IMAGE", IMAGE)).expect("a file");
-    node.kubectl(&["apply", "--filename", &objects.display().to_string()]);
-    node.kubectl(&[
-        "wait",
-        "--for=condition=Ready",
-        "pod/plain",
-        "pod/later",
-        "--timeout=60s",
-    ]);
+    node.deploy(folder.path());
     let asked = |attach: &str| {
         weigh_command()
             .current_dir(folder.path())

@@ -111,7 +111,8 @@ impl Run<'_> {
     }
 }
 
-fn no_cluster(error: &ClusterError) -> Failure {
+/// The failure of a call to a cluster.
+pub(in crate::command) fn no_cluster(error: &ClusterError) -> Failure {
     Failure::not_ready(error.to_string())
 }
 
@@ -124,7 +125,7 @@ fn deadline(lab: &Lab) -> Duration {
 }
 
 /// A unique name of a run, from the lab's name and the current time.
-fn run_id(lab: &str) -> String {
+pub(in crate::command) fn run_id(lab: &str) -> String {
     let now = environment::now().as_microsecond();
     // Only the last digits, because they differ between runs and a Service's name has little room.
     let moment = format!("{:07x}", now & 0xfff_ffff);

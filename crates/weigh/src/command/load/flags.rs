@@ -1,14 +1,17 @@
 //! The flags of `weigh load`.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use experiment::address;
+use experiment::exit::Failure;
 use http::Uri;
 use model::{Rate, Shard, StatusRule};
 
 use super::phases;
 use super::start::StartAt;
+use crate::cluster_args::ClusterArgs;
 use crate::format::Format;
 use crate::gates::GateArgs;
 use crate::grpc_args::GrpcArgs;
@@ -299,6 +302,30 @@ pub(crate) struct Args {
     pub(super) publish: PublishArgs,
     #[command(flatten, next_help_heading = "Gates")]
     pub(super) gates: GateArgs,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    /// The number of pods that send the load. Each sends its share of the plan.
+    #[arg(long, value_name = "N", help_heading = "In a cluster", hide_short_help = true, requires = "on", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) generators: Option<u32>,
+    /// The files that the flags name, in a generator of a cluster. `None` if they are files of this machine.
+    #[arg(skip)]
+    pub(super) sent_files: Option<BTreeMap<PathBuf, Vec<u8>>>,
+}
+
+impl Args {
+    /// Reads a file that a flag names.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has not come with the flags into the cluster.
+    pub(super) fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, Failure> {
+        let path = path.as_ref();
+        match &self.sent_files {
+            None => super::read(path),
+            Some(files) => files.get(path).cloned().ok_or_else(|| {
+                Failure::bad_input(format!("`{}` has not come with the flags", path.display()))
+            }),
+        }
+    }
 }
 
 /// The law of gaps.
