@@ -500,14 +500,23 @@ impl RoundRecord {
     /// The share of the measurement that the generator did not run although work was due. It is 0 without a
     /// pause.
     pub fn paused_share(&self) -> f64 {
-        let paused_us: u64 = self
-            .generator
-            .pauses
-            .iter()
-            .map(|pause| micros(pause.length))
-            .sum();
         // A measurement that was stopped at once has no length.
-        float(paused_us) / float(self.elapsed_us.max(1))
+        self.paused_us() / float(self.elapsed_us.max(1))
+    }
+
+    /// The time in microseconds that the generator did not run although work was due, as the mean over all
+    /// threads of all generators. While one thread stands still, the others may continue. A pause that is only
+    /// counted has the mean length of the listed pauses.
+    pub fn paused_us(&self) -> f64 {
+        let generator = &self.generator;
+        let listed = generator.pauses.len() as u64;
+        if listed == 0 {
+            return 0.0;
+        }
+        let lengths = generator.pauses.iter().map(|pause| micros(pause.length));
+        let mean_us = float(lengths.sum()) / float(listed);
+        let count = float(listed + generator.pauses_dropped);
+        mean_us * count / f64::from(generator.threads.max(1))
     }
 }
 

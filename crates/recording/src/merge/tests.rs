@@ -136,3 +136,26 @@ fn what_is_not_each_shard_of_one_load_once_is_refused() {
     `1.json` has no valid start time: failed to parse four digit integer as year: invalid digit, expected 0-9 but got s
     ");
 }
+
+#[test]
+fn a_hundred_shards_with_pauses_stood_still_as_long_as_each() {
+    let of = 100;
+    // 30 pauses of 0.1 ms in one second are a share of 0.3 %. All lists together are longer than the limit.
+    let parts = (1..=of).map(|number| {
+        let (name, mut recording) = shard(number, of, &[1_000_000; 200]);
+        let pause = |index: u64| Pause {
+            at: Duration::from_millis(index * 30),
+            length: Duration::from_micros(100),
+        };
+        recording.rounds[0].generator.pauses = (0..30).map(pause).collect();
+        (name, recording)
+    });
+    let parts: Vec<Named> = parts.collect();
+    let share = parts[0].1.rounds[0].paused_share();
+    assert!((share - 0.003).abs() < 1e-9, "{share}");
+    let merged = merge(parts).unwrap();
+    let round = &merged.rounds[0];
+    assert_eq!(round.planned, 200);
+    assert_eq!(round.generator.pauses.len(), PAUSES_MAX);
+    assert!((round.paused_share() - share).abs() < 1e-9, "{round:?}");
+}

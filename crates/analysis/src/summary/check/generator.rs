@@ -84,11 +84,5 @@ pub(super) fn paused_share(complete: &[&RoundRecord]) -> f64 {
 }
 
 fn paused_us(complete: &[&RoundRecord]) -> f64 {
-    let paused_us = |round: &&RoundRecord| {
-        let pauses = round.generator.pauses.iter();
-        let sum: u64 = pauses.map(|pause| micros(pause.length)).sum();
-        // While one of several generators stood still, the other ones may have continued.
-        float(sum) / float(round.generators.len().max(1) as u64)
-    };
-    complete.iter().map(paused_us).sum()
+    complete.iter().map(|round| round.paused_us()).sum()
 }

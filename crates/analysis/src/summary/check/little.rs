@@ -71,8 +71,6 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     // If no connection was timed, `reopened` is 0 as well.
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
     // In a pause of the generator no connection sends, so the pause counts for each of them below.
-    let lengths = round.generator.pauses.iter().map(|pause| pause.length);
-    let paused_us: u64 = lengths.map(micros).sum();
     // With slices, the generator's time covers all variants. Only this share belongs to the variant.
     let own_share = elapsed_s * 1e6 / float(round.loaded_us().max(1));
     ClosedLoop {
@@ -85,7 +83,7 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
         // is at most all processor time of the generator, because it works on one connection at a time.
         unseen_s: connecting_s
             + float(micros(round.generator.cpu)) / 1e6 * own_share
-            + float(paused_us) / 1e6 * f64::from(connections),
+            + round.paused_us() / 1e6 * f64::from(connections),
     }
 }
 
