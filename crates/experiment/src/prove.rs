@@ -315,10 +315,13 @@ fn has_places(request: &RequestTemplate) -> bool {
     is_open(&request.path)
         || request.headers.iter().any(|(_, value)| is_open(value))
         || request.body.windows(2).any(|two| two == b"{{")
-        || request
-            .websocket
-            .as_ref()
-            .is_some_and(|call| is_open(&call.text()) || call.init().is_some_and(is_open))
+        || request.websocket.as_ref().is_some_and(|call| {
+            let mut more = call
+                .init()
+                .into_iter()
+                .chain(call.offers.iter().map(String::as_str));
+            is_open(&call.text()) || more.any(is_open)
+        })
         || request
             .grpc
             .as_ref()

@@ -31,6 +31,7 @@ use crate::streams;
 use crate::structure;
 use crate::systems::{Systems, list, values};
 use crate::variants::{self, Draft};
+use crate::websockets;
 use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, With, default};
 
 /// Returns the lab of a tree. `None` if a part is missing, which is reported.
@@ -273,6 +274,8 @@ impl Assembly<'_> {
             load::check_carried(target, &requests, self.load_at, reading);
         }
         streams::check_usual(&requests, &self.file.expect, self.load_at, reading);
+        let status = expect.answer.status;
+        websockets::check_usual(&requests, &self.file.expect, status, reading);
         requests::expect_arrays(&mut requests, &expect);
         let prover = Prover {
             scope: &scope,

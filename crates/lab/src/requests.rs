@@ -131,6 +131,7 @@ impl<'a> Sent<'a> {
                 let name = request
                     .as_ref()
                     .map_or_else(String::new, |(request, _)| request.name.clone());
+                websockets::check_step(&step.value, reading);
                 steps.push(steps::step(name, &step.value, reading));
                 found.extend(request);
                 // After the step itself, because only later steps can use its captures.
@@ -151,7 +152,10 @@ impl<'a> Sent<'a> {
         let kinds = found
             .iter()
             .map(|(it, place)| (it.websocket.is_some(), *place));
-        websockets::check_kinds(kinds, reading);
+        // The steps of a scenario may be of both kinds.
+        if self.steps.is_none() {
+            websockets::check_kinds(kinds, reading);
+        }
         let requests = found.into_iter().map(|(request, _)| request).collect();
         (requests, steps)
     }

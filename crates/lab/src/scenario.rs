@@ -10,6 +10,8 @@ use crate::experiment::Scenario;
 use crate::places::Places;
 use crate::reading::Reading;
 use crate::requests::{self, Sent};
+use crate::streams;
+use crate::websockets;
 use crate::wire::ScenarioFile;
 
 /// Returns the scenario of a tree. `None` if a part of it is missing, which is reported.
@@ -36,6 +38,8 @@ pub(crate) fn of_file(path: &Path, reading: &mut Reading<'_>) -> Option<Scenario
         captured: &[],
     };
     let expect = requests::expect(&file.expect, known, reading);
+    streams::check_usual(&requests, &file.expect, tree.place, reading);
+    websockets::check_usual(&requests, &file.expect, expect.answer.status, reading);
     if expect.same_as_baseline {
         reading.findings.add(
             Finding::new(

@@ -1,16 +1,23 @@
 //! Rules for conversations over WebSocket.
 
 use model::{
-    GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, WebSocketCall, WebSocketDialect,
+    GraphqlProtocol, MessageContent, PlannedMessage, ReplyRule, StatusRule, WebSocketCall,
+    WebSocketDialect,
 };
 use yaml_with_places::{At, Finding, Json, Place, quote};
 
+use crate::experiment::RequestTemplate;
 use crate::formats::{Format, Pointer, Written, is_token};
 use crate::places::{Places, Within};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::requests::files::bytes;
-use crate::wire::{MessageFile, RequestFile, SubscribeFile, Switch, WebSocketFile};
+use crate::wire::{
+    ExpectFile, MessageFile, RequestFile, StepFile, SubscribeFile, Switch, WebSocketFile,
+};
+
+/// The status of the answer to an upgrade.
+const UPGRADED: u16 = 101;
 
 /// A conversation that is being read.
 pub(crate) struct Writing<'a, 'p> {
@@ -76,12 +83,24 @@ impl Writing<'_, '_> {
         };
         Some(WebSocketCall {
             dialect,
+            offers: self.offers(reading),
             hold,
             is_kept: match file.keep {
                 None => graphql.is_some(),
                 Some(switch) => switch == Switch::On,
             },
         })
+    }
+
+    /// Returns the further subprotocols. A value of the load is checked when it is known.
+    fn offers(&self, reading: &mut Reading<'_>) -> Vec<String> {
+        let mut offers = Vec::new();
+        for At { value, place } in &self.file.offers.0 {
+            let filled = self.places.fill(value, Within::Text, *place, reading);
+            check_token(&without_places(&filled), value, *place, reading);
+            offers.push(filled);
+        }
+        offers
     }
 
     fn graphql(
@@ -119,7 +138,7 @@ impl Writing<'_, '_> {
         let mut fill = |text: &At<String>| {
             let filled = self
                 .places
-                .fill(&text.value, Within::Text, text.place, reading);
+                .fill(&text.value, Within::Quoted, text.place, reading);
             quote(&filled)
         };
         let query = fill(&file.query);
@@ -146,15 +165,8 @@ impl Writing<'_, '_> {
                 ),
             );
         }
-        if let Some(protocol) = file.protocol.as_ref().filter(|it| !is_token(&it.value)) {
-            let wrong = format!(
-                "expected the name of a subprotocol, found `{}`",
-                protocol.value
-            );
-            let help = "a name consists of letters, digits and `!#$%&'*+-.^_|~`";
-            reading
-                .findings
-                .add(Finding::new(protocol.place, wrong).help(help));
+        if let Some(At { value, place }) = &file.protocol {
+            check_token(value, value, *place, reading);
         }
         let messages: Option<Vec<PlannedMessage>> = file
             .messages
@@ -262,6 +274,68 @@ impl Writing<'_, '_> {
     }
 }
 
+/// Refuses a text that is no name of a subprotocol.
+fn check_token(text: &str, written: &str, place: Place, reading: &mut Reading<'_>) {
+    if is_token(text) {
+        return;
+    }
+    let wrong = format!("expected the name of a subprotocol, found `{written}`");
+    let help = "a name consists of letters, digits and `!#$%&'*+-.^_|~`";
+    reading.findings.add(Finding::new(place, wrong).help(help));
+}
+
+/// Returns a text with a letter for each value of the load.
+fn without_places(text: &str) -> String {
+    let mut parts = text.split("{{");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, after) = part.split_once("}}").unwrap_or(("", part));
+        whole.push('x');
+        whole.push_str(after);
+    }
+    whole
+}
+
+/// Refuses captures of a step with a conversation. Its answer is the answer to the upgrade.
+pub(crate) fn check_step(step: &StepFile, reading: &mut Reading<'_>) {
+    let (Some(socket), Some((name, _))) = (&step.websocket, step.capture.0.first()) else {
+        return;
+    };
+    reading.findings.add(
+        Finding::new(
+            name.place,
+            "no value can be captured from the messages of `websocket`",
+        )
+        .related(socket.place, "`websocket` is given here")
+        .help("capture the value in a step of HTTP or gRPC"),
+    );
+}
+
+/// Refuses a status of the lab that no upgrade has, if a conversation has no rules of its own.
+pub(crate) fn check_usual(
+    requests: &[RequestTemplate],
+    file: &ExpectFile,
+    rule: StatusRule,
+    reading: &mut Reading<'_>,
+) {
+    let is_meant = |it: &RequestTemplate| it.websocket.is_some() && it.expect.is_none();
+    let Some(status) = &file.status else {
+        return;
+    };
+    if rule.accepts(UPGRADED) || !requests.iter().any(is_meant) {
+        return;
+    }
+    reading.findings.add(
+        Finding::new(
+            status.place,
+            format!(
+                "`status` is for answers of HTTP, and the answer to a `websocket` has {UPGRADED}"
+            ),
+        )
+        .help("remove `status`, and give the requests of HTTP an `expect` of their own"),
+    );
+}
+
 /// Refuses a conversation with two ends.
 pub(crate) fn check_end(file: &WebSocketFile, ends: Place, reading: &mut Reading<'_>) {
     let hold = file.hold.as_ref().map(|it| ("hold", it.place));
@@ -289,7 +363,7 @@ pub(crate) fn check_kinds<'a>(
         reading.findings.add(
             Finding::new(place, "requests of HTTP and of WebSocket are in one load")
                 .related(socket, "a request of WebSocket")
-                .help("write two labs, one for each kind"),
+                .help("write two labs, one for each kind, or a `scenario` with both as steps"),
         );
     }
 }

@@ -52,6 +52,7 @@ mod websocket;
 
 use endpoint::Endpoint;
 pub(crate) use endpoint::Outlet;
+use link::Purpose;
 pub(crate) use message::Messages;
 use message::{shown_over_http2, shown_over_http3};
 use route::Channel;
@@ -173,7 +174,10 @@ impl<'a> TokioEngine<'a> {
             let opening: Vec<_> = (0..state.endpoints[lane].links.len())
                 .map(|link| {
                     let state = Rc::clone(state);
-                    tokio::task::spawn_local(async move { state.open(lane, link).await })
+                    tokio::task::spawn_local(async move {
+                        let first = state.endpoints[lane].first;
+                        state.open(lane, link, first).await
+                    })
                 })
                 .collect();
             for mut task in opening {
@@ -257,13 +261,18 @@ impl EngineState {
     /// # Errors
     ///
     /// Returns the failure of the slot.
-    pub(super) async fn open(&self, lane: usize, link: usize) -> Result<(), (FailureKind, String)> {
+    pub(super) async fn open(
+        &self,
+        lane: usize,
+        link: usize,
+        purpose: Purpose,
+    ) -> Result<(), (FailureKind, String)> {
         let endpoint = &self.endpoints[lane];
         let link = &endpoint.links[link];
         let opening = async {
             let _turn = link.opening.lock().await;
             // Another place opened it while this place waited for its turn.
-            if link.is_open() {
+            if link.is_open(purpose) {
                 return Ok(());
             }
             let begin_ns = self.clock.now_ns();
@@ -273,14 +282,17 @@ impl EngineState {
                 .await?;
             let took_ns = self.clock.now_ns() - begin_ns;
             match &mut channel {
-                Channel::Http1 { connect_ns, .. } if endpoint.upgrades => *connect_ns = took_ns,
+                // The time of an upgrade includes its connect.
+                Channel::Http1 { connect_ns, .. } if purpose == Purpose::Conversations => {
+                    *connect_ns = took_ns;
+                }
                 _ => {
                     let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
                     recorder.connect.record_ns(took_ns);
                 }
             }
             link.backoff.set(Backoff::default());
-            link.keep(channel);
+            link.keep(channel, purpose);
             Ok(())
         };
         // The time limit includes the wait for the turn, because the slot has no connection during it.
@@ -305,7 +317,7 @@ impl EngineState {
             let queue = &mut lanes[lane].queue;
             let (Some(taken), Some(index)) = (
                 queue.take(now_ns),
-                queue.places.pop(|index| endpoint.link(index).is_open()),
+                queue.places.pop(|index| endpoint.is_open(index)),
             ) else {
                 unreachable!("a lane is next when it has a slot and a place for it");
             };
@@ -360,7 +372,7 @@ impl EngineState {
 
     /// Handles a place that became free: gives it the next slot or parks it.
     fn release(&self, place: Place) -> Option<Taken> {
-        let is_open = self.endpoints[place.lane].link(place.index).is_open();
+        let is_open = self.endpoints[place.lane].is_open(place.index);
         let mut lanes = self.lanes.borrow_mut();
         let lane = &mut lanes[place.lane];
         let now_ns = self.clock.now_ns();

@@ -340,8 +340,12 @@ fn capturing(
         .collect()
 }
 
-/// Refuses a job whose requests are partly of HTTP and partly of WebSocket.
+/// Refuses a job whose requests are partly of HTTP and partly of WebSocket, unless they are the steps of a
+/// scenario.
 fn verify_carriers(job: &Job) -> Result<(), LoadError> {
+    if !job.steps.is_empty() {
+        return Ok(());
+    }
     let is_socket = |request: &Request| request.websocket.is_some();
     let first = is_socket(&job.requests[0]);
     let other = job.requests.iter().position(|it| is_socket(it) != first);
@@ -355,7 +359,7 @@ fn verify_carriers(job: &Job) -> Result<(), LoadError> {
         path: request.path.clone(),
         reason: RequestError::WebSocket(
             "expected requests of one kind, found HTTP and WebSocket in one load. Send them in two \
-             loads"
+             loads, or as the steps of a scenario"
                 .to_owned(),
         ),
     })

@@ -112,8 +112,10 @@ pub(crate) fn headers(call: &WebSocketCall) -> Vec<(&'static str, String)> {
         ("Upgrade", "websocket".to_owned()),
         ("Sec-WebSocket-Version", "13".to_owned()),
     ];
-    if let Some(name) = call.subprotocol() {
-        headers.push(("Sec-WebSocket-Protocol", name.to_owned()));
+    let offers = call.offers.iter().map(String::as_str);
+    let words: Vec<&str> = call.subprotocol().into_iter().chain(offers).collect();
+    if !words.is_empty() {
+        headers.push(("Sec-WebSocket-Protocol", words.join(", ")));
     }
     headers
 }
@@ -272,6 +274,7 @@ mod tests {
                 messages: contents.into_iter().map(message).collect(),
                 replies: ReplyRule::None,
             },
+            offers: Vec::new(),
             hold: None,
             is_kept: false,
         }
@@ -301,6 +304,7 @@ mod tests {
                 init: Some(r#"{"token":"a"}"#.to_owned()),
                 subscribe: r#"{"query":"subscription{a}"}"#.to_owned(),
             },
+            offers: Vec::new(),
             hold: None,
             is_kept: true,
         };

@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct WebSocketCall {
     /// The meaning of the messages.
     pub dialect: WebSocketDialect,
+    /// Further subprotocols in the request, such as a token. The server must not select them if the dialect has a
+    /// subprotocol.
+    pub offers: Vec<String>,
     /// Ends the conversation after this time. `None` if the stream, the replies or the server end it.
     pub hold: Option<Duration>,
     /// True if the connection carries further conversations.

@@ -86,6 +86,7 @@ impl WebSocketArgs {
         Ok(Some(WebSocketCall {
             is_kept: self.subscribe.is_some(),
             dialect,
+            offers: Vec::new(),
             hold: self.hold,
         }))
     }

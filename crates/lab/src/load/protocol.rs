@@ -169,6 +169,17 @@ pub(crate) fn check_carried(
         };
         report(reading, place, "a gRPC call needs HTTP/2", help);
     }
+    let mut conversations = requests
+        .iter()
+        .filter(|request| request.websocket.is_some());
+    if matches!(target.http, Version::Http2 { .. }) && conversations.next().is_some() {
+        let help = match requests.iter().any(is_call) {
+            true => "a load has one version of HTTP, and gRPC needs HTTP/2. Write two labs",
+            false => "remove `http2: on`",
+        };
+        let message = "a conversation over WebSocket needs HTTP/1.1";
+        report(reading, place, message, help);
+    }
     if !matches!(target.http, Version::Http3 { .. }) {
         return;
     }

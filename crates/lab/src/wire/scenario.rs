@@ -9,6 +9,7 @@ use super::grpc::GrpcFile;
 use super::parts::Headers;
 use super::request::{ExpectFile, RequestFile};
 use super::stream::StreamEntry;
+use super::websocket::WebSocketFile;
 use yaml_with_places::{At, Json};
 
 use crate::fields::{Table, TextOr};
@@ -74,6 +75,10 @@ pub(crate) struct StepFile {
     pub(crate) expect: Option<ExpectFile>,
     /// Its answer is a stream of events. By default as in `load.stream`.
     pub(crate) stream: Option<At<StreamEntry>>,
+    /// It opens a conversation over WebSocket, on a connection of its own. Captured values may be in its path, its
+    /// headers, its subprotocols, the payload of `connection_init`, the subscription and the messages. A step of
+    /// this kind captures no values.
+    pub(crate) websocket: Option<At<WebSocketFile>>,
     /// It is a gRPC call, instead of a method, a path and a body.
     pub(crate) grpc: Option<At<GrpcFile>>,
 }
@@ -94,8 +99,8 @@ impl StepFile {
             expect: step.expect,
             stream: step.stream,
             grpc: step.grpc,
+            websocket: step.websocket,
             batch: None,
-            websocket: None,
             weight: None,
         }
     }

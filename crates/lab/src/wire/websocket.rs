@@ -18,6 +18,10 @@ pub(crate) struct WebSocketFile {
     /// subscriptions-transport-ws) are GraphQL subscriptions. With another name or none, messages have no
     /// known meaning.
     pub(crate) protocol: Option<At<String>>,
+    /// Further subprotocols in the request of the upgrade, such as `bearer.{{token}}`. With `protocol`, the server
+    /// must select that protocol. Without it, the server may select one of these, or none.
+    #[serde(default)]
+    pub(crate) offers: OneOrMany<At<String>>,
     /// The payload of `connection_init`, such as a token. Only for GraphQL.
     pub(crate) init: Option<At<Json>>,
     /// The subscription. Only for GraphQL.

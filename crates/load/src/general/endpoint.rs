@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
-use super::link::Link;
+use super::link::{Link, Purpose};
 use super::message::Messages;
 use super::route::Route;
 use super::stream::Traffic;
@@ -32,8 +32,8 @@ pub(super) struct Endpoint {
     pub(super) bounds: Bounds,
     pub(super) timeout: Duration,
     pub(super) keep_alive: bool,
-    /// True if the connections are upgraded to WebSocket.
-    pub(super) upgrades: bool,
+    /// The use of the first connection of each slot.
+    pub(super) first: Purpose,
     pub(super) traffic: Rc<Traffic>,
     pub(super) links: Vec<Link>,
     /// Number of places of a link. At least 1.
@@ -57,8 +57,8 @@ impl Endpoint {
             bounds: outlet.bounds,
             timeout: Duration::from_nanos(work.timeout_ns),
             keep_alive: work.keep_alive,
-            // All requests of a load are of one kind.
-            upgrades: work.rotation.requests[0].conversation.is_some(),
+            // Only the steps of a scenario may be of several kinds.
+            first: Purpose::of(&work.rotation.requests[0]),
             traffic: Rc::default(),
             links: (0..outlet.connections).map(|_| Link::default()).collect(),
             streams,
@@ -81,6 +81,11 @@ impl Endpoint {
     /// Returns the link of a place.
     pub(super) fn link(&self, place: usize) -> &Link {
         &self.links[self.link_of(place)]
+    }
+
+    /// True if the first request of a slot finds its connection open.
+    pub(super) fn is_open(&self, place: usize) -> bool {
+        self.link(place).is_open(self.first)
     }
 
     pub(super) fn link_of(&self, place: usize) -> usize {

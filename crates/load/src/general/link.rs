@@ -7,12 +7,35 @@ use tokio::sync::Mutex;
 
 use super::route::{Channel, Session};
 use crate::backoff::Backoff;
+use crate::rendered::Rendered;
 
-/// A holder for one connection. It outlives its sockets.
+/// The use of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Requests of HTTP, and calls of gRPC.
+    Requests,
+    /// Conversations over WebSocket.
+    Conversations,
+}
+
+impl Purpose {
+    /// The use of the connection of a request.
+    pub(super) fn of(request: &Rendered) -> Purpose {
+        match request.conversation {
+            None => Purpose::Requests,
+            Some(_) => Purpose::Conversations,
+        }
+    }
+}
+
+/// A holder for one connection. It outlives its sockets. The steps of a scenario may need a second connection,
+/// because a connection that was upgraded carries no request of HTTP.
 #[derive(Default)]
 pub(super) struct Link {
-    /// The connection. An HTTP/1.1 connection is only here while it is not in use.
+    /// The connection for requests. An HTTP/1.1 connection is only here while it is not in use.
     channel: RefCell<Option<Channel>>,
+    /// The connection for conversations, while it is not in use.
+    conversing: RefCell<Option<Channel>>,
     /// Held by the place that opens the connection. Other places wait for it.
     pub(super) opening: Mutex<()>,
     pub(super) backoff: Cell<Backoff>,
@@ -20,8 +43,8 @@ pub(super) struct Link {
 
 impl Link {
     /// True if there is a connection that may carry a request. The target may already have closed it.
-    pub(super) fn is_open(&self) -> bool {
-        match &*self.channel.borrow() {
+    pub(super) fn is_open(&self, purpose: Purpose) -> bool {
+        match &*self.holder(purpose).borrow() {
             None => false,
             Some(Channel::Http1 { .. } | Channel::WebSocket(_)) => true,
             Some(Channel::Shared(session)) => session.is_open(),
@@ -30,11 +53,11 @@ impl Link {
 
     /// Returns the connection, if there is one. HTTP/1.1 has only one. HTTP/2 and HTTP/3 return a share
     /// of it.
-    pub(super) fn take(&self) -> Option<Channel> {
-        if !self.is_open() {
+    pub(super) fn take(&self, purpose: Purpose) -> Option<Channel> {
+        if !self.is_open(purpose) {
             return None;
         }
-        let mut place = self.channel.borrow_mut();
+        let mut place = self.holder(purpose).borrow_mut();
         match place.take()? {
             Channel::Shared(session) => {
                 *place = Some(Channel::Shared(session.clone()));
@@ -45,8 +68,15 @@ impl Link {
     }
 
     /// Stores a connection for the next request.
-    pub(super) fn keep(&self, channel: Channel) {
-        *self.channel.borrow_mut() = Some(channel);
+    pub(super) fn keep(&self, channel: Channel, purpose: Purpose) {
+        *self.holder(purpose).borrow_mut() = Some(channel);
+    }
+
+    fn holder(&self, purpose: Purpose) -> &RefCell<Option<Channel>> {
+        match purpose {
+            Purpose::Requests => &self.channel,
+            Purpose::Conversations => &self.conversing,
+        }
     }
 
     /// Removes this connection from further use. Requests under way on it continue.
@@ -64,9 +94,10 @@ impl Link {
         }
     }
 
-    /// Closes the connection, if there is one.
+    /// Closes the connections.
     pub(super) fn close(&self) {
         *self.channel.borrow_mut() = None;
+        *self.conversing.borrow_mut() = None;
     }
 
     /// Returns the pause of a closed loop after another refusal.

@@ -10,6 +10,7 @@ use super::grpc;
 use super::http1::{self, Exchange, Idle};
 use super::http2::{self, Limits};
 use super::http3;
+use super::link::Purpose;
 use super::message::Message;
 use super::planned::PlaceAlarms;
 use super::progress::{ExchangeError, Judging, ResponseProgress};
@@ -120,15 +121,16 @@ impl EngineState {
     async fn request(&self, place: Place, slot: &mut Slot) -> Result<(), (FailureKind, String)> {
         let endpoint = &self.endpoints[place.lane];
         let link = endpoint.link(place.index);
+        let purpose = self.purpose(place, slot);
         let timeout = endpoint.timeout + self.hold(place, slot);
         loop {
-            let Some(channel) = link.take() else {
+            let Some(channel) = link.take(purpose) else {
                 // A slot that needs a connection waits for it from here on, so its latency includes the
                 // connect.
                 let now_ns = self.clock.now_ns();
                 slot.state.due_ns.get_or_insert(now_ns);
                 slot.give_up_ns = Some(now_ns.saturating_add(crate::clock::to_ns(timeout)));
-                let opening = self.open(place.lane, endpoint.link_of(place.index));
+                let opening = self.open(place.lane, endpoint.link_of(place.index), purpose);
                 match tokio::time::timeout(self.left(slot, timeout), opening).await {
                     Ok(opened) => opened?,
                     Err(_) => return Err(no_answer(timeout)),
@@ -247,8 +249,10 @@ impl EngineState {
         slot.state.findings.start();
         slot.progress.start();
         match channel {
-            channel if endpoint.upgrades => self.over_websocket(place, channel, slot).await,
-            Channel::WebSocket(_) => unreachable!("a load of HTTP upgrades no connection"),
+            channel if self.purpose(place, slot) == Purpose::Conversations => {
+                self.over_websocket(place, channel, slot).await
+            }
+            Channel::WebSocket(_) => unreachable!("a request of HTTP has its own connection"),
             Channel::Http1 {
                 stream,
                 is_used,
@@ -261,7 +265,7 @@ impl EngineState {
                 }
                 let kept = self.over_http1(place, stream, is_used, slot).await?;
                 if let Some(channel) = kept.filter(|_| endpoint.keep_alive) {
-                    endpoint.link(place.index).keep(channel);
+                    endpoint.link(place.index).keep(channel, Purpose::Requests);
                 }
                 Ok(())
             }
@@ -397,6 +401,12 @@ impl EngineState {
             .is_used
             .set(session.is_used.get() || received.is_ok());
         received
+    }
+
+    /// The use of the connection of the request of a slot.
+    fn purpose(&self, place: Place, slot: &Slot) -> Purpose {
+        let lanes = self.lanes.borrow();
+        Purpose::of(&lanes[place.lane].work.rotation.requests[slot.state.request])
     }
 
     /// The gRPC call of a slot. A handle, because the lanes must not stay borrowed while the exchange waits.

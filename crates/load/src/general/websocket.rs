@@ -27,12 +27,14 @@ use crate::job::{Bounds, WebSocketCall};
 use crate::measurement::FailureKind;
 use crate::parser::Head;
 use crate::websocket::Listener;
+use offered::Offered;
 
 mod carry;
 #[cfg(test)]
 mod conformance;
 mod conversation;
 mod graphql;
+mod offered;
 
 pub(super) use carry::once;
 
@@ -83,6 +85,7 @@ impl Upgrade<'_> {
         progress: &mut ResponseProgress,
         listener: &mut impl Listener,
     ) -> Result<Option<Upgraded>, ExchangeError> {
+        let offered = Offered::read(self.call, self.request)?;
         let key = generate_key();
         let end = self.request.len().saturating_sub(b"\r\n".len());
         let head = &self.request[..end];
@@ -92,7 +95,7 @@ impl Upgrade<'_> {
         let is_switched = with_head(&head, |head| {
             listener.head(head);
             match head.status {
-                101 => verify(head, &key, self.call.subprotocol()).map(|()| true),
+                101 => verify(head, &key, &offered).map(|()| true),
                 _ => Ok(false),
             }
         })?;
@@ -198,7 +201,7 @@ fn with_head<T>(
 }
 
 /// Refuses a response that does not belong to this upgrade (RFC 6455, section 4.1).
-fn verify(head: &Head<'_>, key: &str, subprotocol: Option<&str>) -> Result<(), ExchangeError> {
+fn verify(head: &Head<'_>, key: &str, offered: &Offered) -> Result<(), ExchangeError> {
     let found = |name: &str| {
         let value = head.combined(name);
         value.map(|value| String::from_utf8_lossy(&value).into_owned())
@@ -228,10 +231,10 @@ fn verify(head: &Head<'_>, key: &str, subprotocol: Option<&str>) -> Result<(), E
     if found("Sec-WebSocket-Extensions").is_some_and(|value| !value.trim().is_empty()) {
         return wrong("Sec-WebSocket-Extensions", "(no extension)");
     }
-    if found("Sec-WebSocket-Protocol").as_deref() != subprotocol {
-        return wrong("Sec-WebSocket-Protocol", subprotocol.unwrap_or("(none)"));
+    match offered.accepts(found("Sec-WebSocket-Protocol").as_deref()) {
+        true => Ok(()),
+        false => wrong("Sec-WebSocket-Protocol", &offered.expected()),
     }
-    Ok(())
 }
 
 /// An occurrence on a connection.
@@ -243,22 +246,19 @@ enum Happening {
 }
 
 impl Upgraded {
+    /// True if this request opened the connection, with this first message of a GraphQL connection.
+    pub(super) fn was_opened_with(&self, bytes: &[u8]) -> bool {
+        self.opened_with == bytes
+    }
+
     /// Prepares a kept connection for a further conversation. Messages that arrived meanwhile belong to
     /// earlier subscriptions.
     ///
     /// # Errors
     ///
     /// If the connection cannot carry it.
-    pub(super) async fn resume(
-        &mut self,
-        opened_with: &[u8],
-        is_graphql: bool,
-    ) -> Result<(), ExchangeError> {
+    pub(super) async fn resume(&mut self, is_graphql: bool) -> Result<(), ExchangeError> {
         let stale = |reason: &str| Err(ExchangeError::Stale(reason.to_owned()));
-        if self.opened_with != opened_with {
-            self.close().await;
-            return stale("it was opened with another request");
-        }
         for _ in 0..IDLE_MESSAGES_MAX {
             match poll_fn(|context| Poll::Ready(self.poll_happening(context))).await {
                 Poll::Pending => return Ok(()),

@@ -68,6 +68,7 @@ fn raw(messages: Vec<PlannedMessage>) -> WebSocketCall {
             },
             messages,
         },
+        offers: Vec::new(),
         hold: None,
         is_kept: false,
     }
@@ -143,6 +144,7 @@ fn a_publisher_serves_both_protocols_of_graphql() {
                 init: None,
                 subscribe: r#"{"query":"subscription { price }"}"#.to_owned(),
             },
+            offers: Vec::new(),
             hold: None,
             is_kept: true,
         };

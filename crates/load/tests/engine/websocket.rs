@@ -20,16 +20,22 @@ use crate::modern::Identity;
 use crate::server::{Client, PATIENCE, Server};
 use crate::{closed, job, measure};
 
-const TEXT: u8 = 0x81;
+pub(crate) const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
-const CLOSE: u8 = 0x88;
+pub(crate) const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 const GRAPHQL: &str = "Sec-WebSocket-Protocol: graphql-transport-ws\r\n";
 
 /// Accepts an upgrade with these further header lines. `None` if the client is gone.
-fn accept(client: &mut Client, lines: &str) -> Option<String> {
+pub(crate) fn accept(client: &mut Client, lines: &str) -> Option<String> {
     let (_, request) = client.request()?;
+    upgrade(client, &request, lines)?;
+    Some(request)
+}
+
+/// Accepts this upgrade with these further header lines. `None` if it is no upgrade.
+pub(crate) fn upgrade(client: &mut Client, request: &str, lines: &str) -> Option<()> {
     let mut keys = request.lines();
     let key = keys.find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "))?;
     client.send_bytes(
@@ -40,11 +46,11 @@ fn accept(client: &mut Client, lines: &str) -> Option<String> {
         )
         .as_bytes(),
     );
-    Some(request)
+    Some(())
 }
 
 /// Returns a frame of a server: the first byte, the length, and the payload.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
         short @ ..126 => bytes.push(u8::try_from(short).unwrap()),
@@ -62,7 +68,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the next frame of the client, unmasked. `None` at the end.
-fn next(client: &mut Client) -> Option<(u8, String)> {
+pub(crate) fn next(client: &mut Client) -> Option<(u8, String)> {
     let head = client.bytes(2)?;
     assert_eq!(head[1] & 0x80, 0x80, "a client masks its frames");
     let length = match head[1] & 0x7f {
@@ -89,6 +95,7 @@ fn raw(messages: Vec<PlannedMessage>, replies: ReplyRule) -> WebSocketCall {
             messages,
             replies,
         },
+        offers: Vec::new(),
         hold: None,
         is_kept: false,
     }
@@ -105,6 +112,7 @@ fn subscription() -> WebSocketCall {
             init: Some(r#"{"token":"t"}"#.to_owned()),
             subscribe: r#"{"query":"subscription { price }"}"#.to_owned(),
         },
+        offers: Vec::new(),
         hold: None,
         is_kept: true,
     }

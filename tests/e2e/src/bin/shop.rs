@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
+use tokio_tungstenite::tungstenite::{Message, WebSocket};
 
 /// Server that counts its requests and can call another server.
 #[derive(Debug, Parser)]
@@ -89,6 +92,10 @@ fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let request = read(&mut reader)?;
+        if request.path.starts_with("/notices") && request.headers.contains_key("x-token") {
+            count(seen, &request);
+            return notices(stream, &request);
+        }
         let reply = match request.path.as_str() {
             "/health" => ok("ok".to_owned()),
             "/seen" => ok(told(seen)),
@@ -116,6 +123,57 @@ fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
             reply.body.len()
         );
         (&*stream).write_all((head + &reply.body).as_bytes()).ok()?;
+    }
+}
+
+/// Upgrades a connection to WebSocket. Answers every text with the user's token, and publishes two notices to a
+/// GraphQL subscription with that token.
+fn notices(stream: &TcpStream, request: &Request) -> Option<()> {
+    let key = request.headers.get("sec-websocket-key")?;
+    let offered = request.headers.get("sec-websocket-protocol");
+    let protocol = offered.and_then(|words| words.split(',').next());
+    let protocol = protocol.map(|word| format!("sec-websocket-protocol: {word}\r\n"));
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-accept: {}\r\n{}\r\n",
+        derive_accept_key(key.as_bytes()),
+        protocol.unwrap_or_default()
+    );
+    let mut writer = stream;
+    writer.write_all(head.as_bytes()).ok()?;
+    let token = request.headers.get("x-token")?;
+    let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+    loop {
+        let text = match socket.read().ok()? {
+            Message::Text(text) => text.to_string(),
+            Message::Binary(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => continue,
+        };
+        let said: Value = serde_json::from_str(&text).unwrap_or_default();
+        let notice = json!({"data": {"notice": {"token": token}}});
+        let answers = match said["type"].as_str() {
+            Some("connection_init") if said["payload"]["token"] == **token => {
+                vec![json!({"type": "connection_ack"})]
+            }
+            Some("connection_init") => {
+                let refused = CloseFrame {
+                    code: 4403.into(),
+                    reason: "Forbidden".into(),
+                };
+                socket.close(Some(refused)).ok()?;
+                continue;
+            }
+            Some("subscribe") => {
+                let next = json!({"type": "next", "id": said["id"], "payload": notice});
+                let end = json!({"type": "complete", "id": said["id"]});
+                vec![next.clone(), next, end]
+            }
+            Some(_) => Vec::new(),
+            None => vec![json!({"token": token, "said": text})],
+        };
+        for answer in answers {
+            socket.send(Message::text(answer.to_string())).ok()?;
+        }
     }
 }
 

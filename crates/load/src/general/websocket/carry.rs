@@ -1,6 +1,8 @@
 //! Conversations of a load, and the single conversation of a proof.
 
+use std::future::poll_fn;
 use std::mem::replace;
+use std::task::Poll;
 use std::time::Duration;
 
 use model::WebSocketDialect;
@@ -9,6 +11,7 @@ use super::conversation::Conversation;
 use super::{Upgrade, Upgraded};
 use crate::answer::Gathering;
 use crate::clock::Clock;
+use crate::general::link::Purpose;
 use crate::general::planned::{PlaceAlarms, PlainAlarms};
 use crate::general::progress::{ExchangeError, ResponseProgress};
 use crate::general::route::Channel;
@@ -80,12 +83,10 @@ impl EngineState {
             let bytes = request.bytes(&slot.state.filled).to_vec();
             (request.conversation.clone(), bytes)
         };
-        let call = call.expect("all requests of the load are of WebSocket");
+        let call = call.expect("only a conversation has a connection for conversations");
         let filled = Filled::new(&call, &bytes)?;
-        if let Channel::WebSocket(upgraded) = &mut channel {
-            upgraded
-                .resume(&filled.opened_with, is_graphql(&call))
-                .await?;
+        if let Channel::WebSocket(upgraded) = channel {
+            channel = self.resumed(place, upgraded, &filled, &call).await?;
         }
         let endpoint = &self.endpoints[place.lane];
         slot.state.sent_ns = self.clock.now_ns();
@@ -120,13 +121,48 @@ impl EngineState {
             .run(&PlaceAlarms { state: self, place })
             .await?;
         if call.is_kept && endpoint.keep_alive && upgraded.is_open() {
+            let kept = Channel::WebSocket(upgraded);
             endpoint
                 .link(place.index)
-                .keep(Channel::WebSocket(upgraded));
+                .keep(kept, Purpose::Conversations);
         } else {
-            upgraded.close().await;
+            self.leave(place, upgraded).await;
         }
         Ok(())
+    }
+
+    /// Prepares a kept connection for a further conversation.
+    ///
+    /// # Errors
+    ///
+    /// If the connection cannot carry it.
+    async fn resumed(
+        &self,
+        place: Place,
+        mut upgraded: Box<Upgraded>,
+        filled: &Filled<'_>,
+        call: &WebSocketCall,
+    ) -> Result<Channel, ExchangeError> {
+        if !upgraded.was_opened_with(&filled.opened_with) {
+            self.leave(place, upgraded).await;
+            let reason = "it was opened with another request".to_owned();
+            return Err(ExchangeError::Stale(reason));
+        }
+        upgraded.resume(is_graphql(call)).await?;
+        Ok(Channel::WebSocket(upgraded))
+    }
+
+    /// Closes a connection. The next step of an iteration does not wait for the answer of the server.
+    async fn leave(&self, place: Place, mut upgraded: Box<Upgraded>) {
+        if self.lanes.borrow()[place.lane].work.script.is_empty() {
+            return upgraded.close().await;
+        }
+        let mut closing = Box::pin(async move { upgraded.close().await });
+        // The first poll sends the close message.
+        let sent = poll_fn(|context| Poll::Ready(closing.as_mut().poll(context))).await;
+        if sent.is_pending() {
+            tokio::task::spawn_local(closing);
+        }
     }
 
     /// Returns a connection after its upgrade. `None` if the server refused the upgrade.

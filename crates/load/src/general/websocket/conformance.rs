@@ -37,6 +37,7 @@ async fn open(address: SocketAddr, path: &str) -> Upgraded {
             messages: Vec::new(),
             replies: ReplyRule::None,
         },
+        offers: Vec::new(),
         hold: None,
         is_kept: false,
     };
