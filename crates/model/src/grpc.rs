@@ -27,6 +27,8 @@ pub struct GrpcCall {
     pub status: u32,
     /// The fields that each answer must have, as the text of a JSON object. `None` for any answer.
     pub answer: Option<String>,
+    /// Texts that the JSON of each answer must contain.
+    pub contains: Vec<String>,
 }
 
 /// The source of the descriptors of a call.
@@ -56,6 +58,8 @@ pub struct GrpcAnswers {
     pub descriptors: Arc<[u8]>,
     /// The fields that each answer must have, as the text of a JSON object. `None` for any answer.
     pub fields: Option<String>,
+    /// Texts that the JSON of each answer must contain.
+    pub contains: Vec<String>,
 }
 
 impl GrpcRule {
@@ -87,6 +91,7 @@ impl GrpcCall {
             is_compressed: false,
             status: 0,
             answer: None,
+            contains: Vec::new(),
         }
     }
 
@@ -97,6 +102,7 @@ impl GrpcCall {
             method: self.method.clone(),
             descriptors: Arc::clone(set),
             fields: self.answer.clone(),
+            contains: self.contains.clone(),
         });
         GrpcRule {
             status: self.status,

@@ -72,6 +72,10 @@ pub(crate) struct GrpcArgs {
     /// Fields that each answer must have, in JSON. Other fields may have any value.
     #[arg(long, value_name = "JSON", requires = "grpc", hide_short_help = true)]
     grpc_answer: Option<String>,
+    /// A text that each answer must contain. An answer is compared as JSON without spaces. Repeat the flag for
+    /// several texts.
+    #[arg(long, value_name = "TEXT", requires = "grpc", hide_short_help = true)]
+    grpc_contains: Vec<String>,
     /// The expected status of the call, 0 to 16.
     #[arg(long, value_name = "STATUS", requires = "grpc", hide_short_help = true, value_parser = clap::value_parser!(u32).range(0..=16))]
     grpc_status: Option<u32>,
@@ -131,6 +135,7 @@ impl GrpcArgs {
             is_compressed: self.grpc_gzip,
             status: self.grpc_status.unwrap_or(0),
             answer: self.grpc_answer.clone(),
+            contains: self.grpc_contains.clone(),
         }))
     }
 
@@ -212,6 +217,10 @@ pub(crate) fn as_yaml(call: &GrpcCall, file: &str) -> String {
             .as_ref()
             .map(|answer| format!("answer: {answer}")),
     );
+    if !call.contains.is_empty() {
+        let texts: Vec<String> = call.contains.iter().map(|text| quoted(text)).collect();
+        keys.push(format!("contains: [{}]", texts.join(", ")));
+    }
     if call.status != 0 {
         keys.push(format!("status: {}", call.status));
     }

@@ -166,6 +166,7 @@ impl Writing<'_, '_> {
                 None => None,
                 Some(answer) => Some(self.answer(answer, reading)?),
             },
+            contains: self.contains(reading),
         })
     }
 
@@ -306,13 +307,30 @@ impl Writing<'_, '_> {
         }
     }
 
-    fn answer(&self, answer: &At<Json>, reading: &mut Reading<'_>) -> Option<String> {
-        // An answer is compared with values that exist before the load.
-        let known = Places {
+    /// The names that an answer is compared with, whose values exist before the load.
+    fn known(&self) -> Places<'_> {
+        Places {
             data: None,
             captured: &[],
             ..self.places
-        };
+        }
+    }
+
+    fn contains(&self, reading: &mut Reading<'_>) -> Vec<String> {
+        let mut texts = Vec::new();
+        for At { value, place } in &self.file.contains.0 {
+            if value.is_empty() {
+                let finding = Finding::new(*place, "every answer contains an empty text");
+                let help = "write a part of the answers, or remove `contains`";
+                reading.findings.add(finding.help(help));
+            }
+            texts.push(self.known().fill(value, Within::Text, *place, reading));
+        }
+        texts
+    }
+
+    fn answer(&self, answer: &At<Json>, reading: &mut Reading<'_>) -> Option<String> {
+        let known = self.known();
         let json = known.fill(&answer.value.0, Within::Message, answer.place, reading);
         let unfit = match &self.method {
             Some(method) => method.expected(&json).err().map(|unfit| unfit.to_string()),

@@ -56,6 +56,10 @@ pub(crate) struct GrpcFile {
     pub(crate) status: Option<u32>,
     /// The fields that each answer must have, in JSON written as YAML. Other fields may have any value.
     pub(crate) answer: Option<At<Json>>,
+    /// Texts that each answer must contain. An answer is compared as JSON without spaces, such as
+    /// `{"text":"hello"}`.
+    #[serde(default)]
+    pub(crate) contains: OneOrMany<At<String>>,
 }
 
 /// A message of a call with its times.

@@ -84,6 +84,20 @@ fn a_server_with_reflection_is_asked_later() {
 }
 
 #[test]
+fn an_answer_contains_texts() {
+    let call = "method: hello.Greeter/Say, proto: api/hello.proto, contains: [Ada, '\"text\":']";
+    let lab = folder("http2: on", call).parse().unwrap();
+    let call = lab.baseline.requests[0].grpc.as_ref().unwrap();
+    assert_eq!(call.contains, ["Ada", "\"text\":"]);
+    let call = "method: hello.Greeter/Say, proto: api/hello.proto, contains: ''";
+    let found = folder("http2: on", call).mistakes();
+    assert!(
+        found.contains("every answer contains an empty text"),
+        "{found}"
+    );
+}
+
+#[test]
 fn values_of_the_load_stay_texts_in_messages() {
     let call = "method: hello.Greeter/Say, proto: api/hello.proto, message: {name: '{{index}}', times: '{{random:1..9}}'}";
     let lab = folder("http2: on", call).parse().unwrap();

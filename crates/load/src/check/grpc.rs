@@ -22,6 +22,8 @@ pub(crate) struct GrpcRules {
     status: u32,
     method: Option<Method>,
     fields: Option<ExpectedFields>,
+    /// Texts that the JSON of each answer must contain.
+    contains: Vec<String>,
     /// True if a rule needs the fields of answers.
     decodes: bool,
     /// The reason that no answer can be right.
@@ -34,6 +36,7 @@ impl GrpcRules {
             status: rule.status,
             method: None,
             fields: None,
+            contains: Vec::new(),
             decodes: false,
             broken: None,
         };
@@ -49,7 +52,8 @@ impl GrpcRules {
         });
         match read {
             Ok((fields, method)) => {
-                rules.decodes = fields.is_some();
+                rules.decodes = fields.is_some() || !answers.contains.is_empty();
+                rules.contains.clone_from(&answers.contains);
                 rules.fields = fields;
                 rules.method = Some(method);
             }
@@ -278,8 +282,14 @@ impl GrpcFindings {
             let expected = format!("{} at `{}`", difference.expected, difference.pointer);
             self.fail(&expected, difference.found);
         }
+        let json = value.to_string();
+        let mut wanted = rules.contains.iter();
+        if let Some(missing) = wanted.find(|text| !json.contains(text.as_str())) {
+            let expected = format!("a message that contains `{}`", quoted(missing));
+            self.fail(&expected, format!("`{}`", quoted(&json)));
+        }
         self.json.clear();
-        self.json.extend_from_slice(value.to_string().as_bytes());
+        self.json.extend_from_slice(json.as_bytes());
         true
     }
 

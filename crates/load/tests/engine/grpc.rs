@@ -377,6 +377,34 @@ fn a_call_by_reflection_compares_the_fields_of_its_answer() {
 }
 
 #[test]
+fn each_answer_contains_the_texts() {
+    let ((right, wrong, of_stream), _) = with_null(&behavior(), |target| {
+        let with = |method: &str, texts: &[&str]| {
+            let call = echo(target, method, &[r#"{"text":"say \"hi\""}"#]);
+            let texts = texts.iter().map(|&text| text.to_owned());
+            let call = changed(call, |call| call.contains = texts.collect());
+            calls(target, call)
+        };
+        (
+            with("Say", &[r#""text":"say"#, "hi"]),
+            with("Say", &["hi", "ho"]),
+            with("Chat", &["ho"]),
+        )
+    });
+    passed(&right);
+    assert_eq!(wrong.outcomes.mismatched.body, 20);
+    let reason = &wrong.failures[0].reason;
+    assert!(
+        reason.starts_with("expected a message that contains `ho` in message 1, found `{"),
+        "{reason}"
+    );
+    assert_eq!(
+        of_stream.outcomes.passed, 0,
+        "each message of a stream, too"
+    );
+}
+
+#[test]
 fn a_method_that_the_server_does_not_have_is_named() {
     with_null(&behavior(), |target| {
         let mut call = echo(target, "Say", &["{}"]);
