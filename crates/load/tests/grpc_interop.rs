@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{
-    Address, Answer, Framing, GrpcCall, GrpcDescriptors, Job, Measurement, Protocol, Request,
-    StreamEnd, StreamRule, Target, Version, exchange,
+    Address, Answer, Capture, CaptureFrom, Framing, GrpcCall, GrpcDescriptors, Job, Measurement,
+    Protocol, Request, Step, StreamEnd, StreamRule, Target, Version, exchange,
 };
 use model::{Load, PlannedMessage, Stop};
 
@@ -105,8 +105,8 @@ impl Case {
     }
 }
 
-/// Sends a request several times.
-fn measure(target: &Target, request: Request) -> Measurement {
+/// A load of several calls, without its requests.
+fn job(target: &Target) -> Job {
     let load = Load::Closed {
         connections: 2,
         stop: Stop {
@@ -114,7 +114,15 @@ fn measure(target: &Target, request: Request) -> Measurement {
             duration: None,
         },
     };
-    let job = Job::new(target.clone(), vec![request], load);
+    Job::new(target.clone(), Vec::new(), load)
+}
+
+/// Sends a request several times.
+fn measure(target: &Target, request: Request) -> Measurement {
+    let job = Job {
+        requests: vec![request],
+        ..job(target)
+    };
     load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap()
 }
 
@@ -184,6 +192,110 @@ fn client_compressed_unary() {
     assert_eq!(answer.header("grpc-encoding"), Some("gzip"));
     assert!(measurement.bytes_out < CALLS * 10_000);
     assert!(measurement.bytes_in < CALLS * 10_000);
+}
+
+#[test]
+fn client_compressed_unary_with_a_probe() {
+    let Some(server) = server() else { return };
+    let body = zeros(271_828);
+    for is_compressed in [true, false] {
+        for expected in [true, false] {
+            let json = format!(
+                r#"{{"expectCompressed":{{"value":{expected}}},"responseSize":314159,"payload":{{"body":"{body}"}}}}"#
+            );
+            // The server refuses a message with another compression.
+            let status = match is_compressed == expected {
+                true => 0,
+                false => 3,
+            };
+            let call = case("TestService/UnaryCall", &[&json]).with(|call| {
+                call.is_compressed = is_compressed;
+                call.status = status;
+            });
+            passes(&server.target, call.request(&server.target));
+        }
+    }
+}
+
+#[test]
+fn server_compressed_unary() {
+    let Some(server) = server() else { return };
+    for is_compressed in [true, false] {
+        let json = format!(
+            r#"{{"responseCompressed":{{"value":{is_compressed}}},"responseSize":314159}}"#
+        );
+        let request = case("TestService/UnaryCall", &[&json]).with(|call| {
+            call.is_compressed = true;
+            call.answer = Some(format!(r#"{{"payload":{{"body":"{}"}}}}"#, zeros(314_159)));
+        });
+        let (measurement, answer) = passes(&server.target, request.request(&server.target));
+        let coding = answer.header("grpc-encoding");
+        assert_eq!(coding == Some("gzip"), is_compressed, "{coding:?}");
+        let plain = CALLS * 314_159;
+        match is_compressed {
+            true => assert!(measurement.bytes_in < plain / 10),
+            false => assert!(measurement.bytes_in > plain),
+        }
+    }
+}
+
+#[test]
+fn server_compressed_streaming() {
+    let Some(server) = server() else { return };
+    for is_compressed in [true, false] {
+        let parameters = [31_415, 92_653]
+            .map(|size| format!(r#"{{"compressed":{{"value":{is_compressed}}},"size":{size}}}"#));
+        let json = format!(r#"{{"responseParameters":[{}]}}"#, parameters.join(","));
+        let call = case("TestService/StreamingOutputCall", &[&json]);
+        let call = call.with(|call| call.is_compressed = true);
+        let mut request = call.request(&server.target);
+        request.expect.stream.as_mut().unwrap().events = Some(2);
+        let (measurement, answer) = passes(&server.target, request);
+        let coding = answer.header("grpc-encoding");
+        assert_eq!(coding == Some("gzip"), is_compressed, "{coding:?}");
+        let plain = CALLS * (31_415 + 92_653);
+        match is_compressed {
+            true => assert!(measurement.bytes_in < plain / 10),
+            false => assert!(measurement.bytes_in > plain),
+        }
+    }
+}
+
+#[test]
+fn per_rpc_credentials_with_a_captured_token() {
+    let Some(server) = server() else { return };
+    let echoed = "x-grpc-test-echo-initial";
+    let mut first = case("TestService/UnaryCall", &["{}"]).request(&server.target);
+    first.headers = vec![(echoed.to_owned(), "token-of-ann".to_owned())];
+    let call = |answer: Option<&str>| {
+        case("TestService/UnaryCall", &[r#"{"fillUsername":true}"#]).with(|call| {
+            call.answer = answer.map(str::to_owned);
+            call.contains = answer.map(|_| "\"ann\"".to_owned()).into_iter().collect();
+            call.status = if answer.is_some() { 0 } else { 16 };
+        })
+    };
+    passes(&server.target, call(None).request(&server.target));
+    let mut second = call(Some(r#"{"username":"ann"}"#)).request(&server.target);
+    second.headers = vec![("authorization".to_owned(), "Bearer {{token}}".to_owned())];
+    let capture = Capture {
+        name: "token".to_owned(),
+        from: CaptureFrom::Header(echoed.to_owned()),
+        pattern: None,
+    };
+    let step = |name: &str, captures: Vec<Capture>| Step {
+        name: name.to_owned(),
+        pause: Duration::ZERO,
+        captures,
+    };
+    let job = Job {
+        requests: vec![first, second],
+        steps: vec![step("log in", vec![capture]), step("call", Vec::new())],
+        ..job(&server.target)
+    };
+    load::walk(&job, 0).unwrap();
+    let measurement = load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap();
+    let completed = measurement.iterations.completed;
+    assert_eq!(completed, CALLS, "{}", reason(&measurement));
 }
 
 #[test]
