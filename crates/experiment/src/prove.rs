@@ -41,6 +41,14 @@ pub(crate) struct Proven {
     answers: Vec<Answer>,
 }
 
+/// The proof of a variant by another generator, one value for each request.
+pub(crate) struct ToldProof {
+    /// The repeated bodies.
+    pub(crate) bodies: Vec<Option<Vec<u8>>>,
+    /// The descriptors that the server gave.
+    pub(crate) descriptors: Vec<Option<Vec<u8>>>,
+}
+
 /// The limits of a proof by counting: a counter must lie between the two. They differ by the failed requests,
 /// because these may or may not have arrived.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -208,30 +216,48 @@ fn seen_by(
 }
 
 impl Proven {
-    /// The proof by another generator for the same variant, with the repeated bodies, one for each request.
+    /// The proof by another generator for the same variant.
+    ///
+    /// # Errors
+    ///
+    /// If the other generator has no descriptors for a call that needs them.
     pub(crate) fn told(
         lab: &Lab,
         variant: &Variant,
         seed: u64,
-        bodies: &[Option<Vec<u8>>],
-    ) -> Proven {
+        told: &ToldProof,
+    ) -> Result<Proven, Invalid> {
         let usual = &variant.expect;
         let asked = &variant.requests;
         let mut requests: Vec<Request> =
             asked.iter().map(|it| sending::request(it, usual)).collect();
-        for ((request, asked), body) in requests.iter_mut().zip(asked).zip(bodies) {
+        for (index, (request, asked)) in requests.iter_mut().zip(asked).enumerate() {
             let expect = asked.expect.as_ref().unwrap_or(usual);
-            if let Some(body) = body {
+            let given = told.descriptors.get(index).and_then(Option::as_deref);
+            sending::describe(request, &asked.name, given)?;
+            if let Some(body) = told.bodies.get(index).and_then(Option::as_deref) {
                 request.expect.body = BodyRule::known(body, &batch::ignored(asked, expect));
             }
         }
-        Proven {
+        Ok(Proven {
             requests,
             steps: lab.steps.clone(),
             data: sending::data(lab.data.as_ref(), seed),
             proof: Proof::default(),
             answers: Vec::new(),
-        }
+        })
+    }
+
+    /// The descriptors that the server gave for each request, for the other generators.
+    pub(crate) fn given_descriptors(&self, variant: &Variant) -> Vec<Option<Vec<u8>>> {
+        let requests = variant.requests.iter().zip(&self.requests);
+        requests
+            .map(|(asked, sent)| {
+                let set = sent.grpc.as_ref().and_then(GrpcCall::set);
+                set.filter(|_| needs_descriptors(asked))
+                    .map(|set| set.to_vec())
+            })
+            .collect()
     }
 
     /// The repeated body of each request. Every response of the load must match it.
@@ -433,9 +459,13 @@ fn printable(bytes: &[u8]) -> String {
 
 /// The digest of the descriptors of a call, if the target gave them.
 fn given_descriptors(asked: &RequestTemplate, sent: &Request) -> Option<String> {
+    needs_descriptors(asked).then(|| record::descriptors(sent.grpc.as_ref()))?
+}
+
+/// True if the target gives the descriptors of a call.
+fn needs_descriptors(asked: &RequestTemplate) -> bool {
     let is_given = |call: &GrpcCall| call.descriptors == GrpcDescriptors::Reflection;
-    let is_given = asked.grpc.as_ref().is_some_and(is_given);
-    is_given.then(|| record::descriptors(sent.grpc.as_ref()))?
+    asked.grpc.as_ref().is_some_and(is_given)
 }
 
 fn proof_of(name: &str, answer: &Answer, content: &[u8], again: &Answer) -> ProofAnswer {

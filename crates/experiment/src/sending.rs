@@ -1,5 +1,6 @@
 //! Converts the requests of a lab to requests of the load engine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lab::{Expect, RequestTemplate};
@@ -41,6 +42,29 @@ pub(crate) fn resolved(
         Invalid::new(InvalidKind::NotProven, words)
     })?;
     Ok(request)
+}
+
+/// Gives a call the descriptors that the target gave to another generator.
+///
+/// # Errors
+/// If the descriptors of a call are missing, or do not have its method.
+pub(crate) fn describe(
+    request: &mut Request,
+    name: &str,
+    given: Option<&[u8]>,
+) -> Result<(), Invalid> {
+    let call = request.grpc.as_ref();
+    if call.is_none_or(|call| call.set().is_some()) {
+        return Ok(());
+    }
+    let described = match given {
+        Some(set) => load::describe(request, Arc::from(set)),
+        None => Err("the first generator sent no descriptors".to_owned()),
+    };
+    described.map_err(|reason| {
+        let words = format!("request `{name}`: {reason}");
+        Invalid::new(InvalidKind::LoadFailed, words)
+    })
 }
 
 /// The values of placeholders that differ from request to request, drawn with the seed of the run.

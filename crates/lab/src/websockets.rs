@@ -92,7 +92,7 @@ impl Writing<'_, '_> {
         })
     }
 
-    /// Returns the further subprotocols. A value of the load is checked when it is known.
+    /// Returns the further subprotocols. The load checks its own values.
     fn offers(&self, reading: &mut Reading<'_>) -> Vec<String> {
         let mut offers = Vec::new();
         for At { value, place } in &self.file.offers.0 {

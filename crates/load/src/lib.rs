@@ -81,7 +81,7 @@ pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
-pub use reflection::resolve;
+pub use reflection::{describe, resolve};
 pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use slices::Slice;

@@ -36,10 +36,21 @@ pub fn resolve(request: &mut Request, target: &Target, limit: Duration) -> Resul
         format!("expected a method as `package.Service/Method`, found `{found}`")
     })?;
     let set = descriptors(target, service, limit)?;
+    describe(request, Arc::from(set))
+}
+
+/// Gives a call the descriptors that its server has sent. Any other request stays unchanged.
+///
+/// # Errors
+/// If the call does not fit them.
+pub fn describe(request: &mut Request, set: Arc<[u8]>) -> Result<(), String> {
+    let Some(call) = &mut request.grpc else {
+        return Ok(());
+    };
     let method = CallSchema::read(&set)
         .and_then(|schema| schema.method(&call.method))
         .map_err(|reason| format!("by reflection: {reason}"))?;
-    call.descriptors = GrpcDescriptors::Set(Arc::from(set));
+    call.descriptors = GrpcDescriptors::Set(set);
     request.expect.grpc = Some(call.rule());
     let is_stream = method.answers_several();
     match (&request.expect.stream, is_stream) {

@@ -29,7 +29,7 @@ use super::variant_run::VariantRun;
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
-use crate::prove::{Proven, RequestCounts};
+use crate::prove::{Proven, RequestCounts, ToldProof};
 
 /// The first generator's report of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ struct ProofTold {
     variant: String,
     /// The required response body of each request, in base64.
     bodies: Vec<Option<String>>,
+    /// The descriptors that the server gave for each request, in base64.
+    descriptors: Vec<Option<String>>,
     /// The reason why the variant has no number, if there is one.
     invalid: Option<(InvalidKind, String)>,
 }
@@ -145,7 +147,11 @@ impl Experiment<'_> {
             told.extend(candidates.map(|candidate| ProofTold {
                 variant: candidate.name().to_owned(),
                 bodies: match candidate.is_proven() {
-                    true => encoded(candidate.proven()),
+                    true => encoded(candidate.proven().bodies()),
+                    false => Vec::new(),
+                },
+                descriptors: match candidate.is_proven() {
+                    true => encoded(candidate.proven().given_descriptors(candidate.variant)),
                     false => Vec::new(),
                 },
                 invalid: candidate.invalid().map(|it| (it.kind, it.reason.clone())),
@@ -170,19 +176,12 @@ impl Experiment<'_> {
                 self.reject(id, Invalid::new(*kind, reason.clone()));
                 continue;
             }
+            let told = ToldProof {
+                bodies: decoded(&told.bodies)?,
+                descriptors: decoded(&told.descriptors)?,
+            };
             let variant = self.candidates.get(id).variant;
-            let mut calls = variant.requests.iter().filter_map(|it| it.grpc.as_ref());
-            if calls.any(|call| call.set().is_none()) {
-                let reason = "`reflection: on` is for a load from one generator. Give `proto` or \
-                              `descriptors` in the lab";
-                return Err(Invalid::new(InvalidKind::LoadFailed, reason));
-            }
-            let proven = Proven::told(
-                self.session.lab,
-                variant,
-                self.session.seed,
-                &decoded(&told.bodies)?,
-            );
+            let proven = Proven::told(self.session.lab, variant, self.session.seed, &told)?;
             self.candidates.get_mut(id).set_proven(proven);
             let run = VariantRun::of_proof(&self.session, self.candidates.get(id));
             let mut running = run.start(&mut self.rig)?;
@@ -317,20 +316,20 @@ fn report_of(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Sh
     report
 }
 
-fn encoded(proven: &Proven) -> Vec<Option<String>> {
-    let bodies = proven.bodies().into_iter();
-    bodies
-        .map(|body| body.map(|body| STANDARD.encode(body)))
+fn encoded(parts: Vec<Option<Vec<u8>>>) -> Vec<Option<String>> {
+    let parts = parts.into_iter();
+    parts
+        .map(|part| part.map(|bytes| STANDARD.encode(bytes)))
         .collect()
 }
 
-fn decoded(bodies: &[Option<String>]) -> Result<Vec<Option<Vec<u8>>>, Invalid> {
-    let decode = |body: &Option<String>| match body {
+fn decoded(parts: &[Option<String>]) -> Result<Vec<Option<Vec<u8>>>, Invalid> {
+    let decode = |part: &Option<String>| match part {
         None => Ok(None),
-        Some(body) => STANDARD.decode(body).map(Some).map_err(|error| {
+        Some(text) => STANDARD.decode(text).map(Some).map_err(|error| {
             let reason = format!("the first generator's proof cannot be read: {error}");
             Invalid::new(InvalidKind::LoadFailed, reason)
         }),
     };
-    bodies.iter().map(decode).collect()
+    parts.iter().map(decode).collect()
 }

@@ -307,7 +307,7 @@ impl Writing<'_, '_> {
         }
     }
 
-    /// The names that an answer is compared with, whose values exist before the load.
+    /// The names for checks of answers. Their values exist before the load.
     fn known(&self) -> Places<'_> {
         Places {
             data: None,

@@ -19,7 +19,7 @@ pub(crate) struct WebSocketFile {
     /// known meaning.
     pub(crate) protocol: Option<At<String>>,
     /// Further subprotocols in the request of the upgrade, such as `bearer.{{token}}`. With `protocol`, the server
-    /// must select that protocol. Without it, the server may select one of these, or none.
+    /// must select that protocol. Without it, the server may select one of these, or no protocol.
     #[serde(default)]
     pub(crate) offers: OneOrMany<At<String>>,
     /// The payload of `connection_init`, such as a token. Only for GraphQL.

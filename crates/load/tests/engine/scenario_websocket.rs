@@ -15,8 +15,7 @@ const GRAPHQL: &str = "Sec-WebSocket-Protocol: graphql-transport-ws\r\n";
 /// The texts that a server received.
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// Answers every login with another token, whose kind is a number. Accepts upgrades, and answers every text
-/// message.
+/// Answers every login with another token. Accepts upgrades, and answers every text message.
 fn shop(heard: &Heard, lines: &'static str) -> Server {
     let heard = Arc::clone(heard);
     Server::tcp(move |mut client: Client| {

@@ -15,6 +15,7 @@ mod faults;
 mod files;
 mod flamegraph;
 mod gates;
+mod generators;
 mod init;
 mod ladder;
 mod loads;

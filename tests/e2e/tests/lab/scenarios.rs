@@ -185,3 +185,80 @@ fn an_iteration_is_one_of_k6_and_a_virtual_user_of_artillery() {
     assert_eq!(counters["vusers.failed"], 2);
     assert_eq!(counters["http.requests"], 8);
 }
+
+/// A login, a subscription with the token in five places, and a conversation with the token in its messages.
+const NOTICES: &str = "
+  - name: log in
+    path: /login
+    json: {user: '{{user}}'}
+    expect: {status: 201}
+    capture: {token: {json: /token}}
+  - name: subscribe
+    path: /notices?token={{token}}
+    headers: {X-Token: '{{token}}'}
+    websocket:
+      protocol: graphql-transport-ws
+      offers: bearer.{{token}}
+      init: {token: '{{token}}'}
+      subscribe: {query: 'subscription { notice(of: \"{{token}}\") { token } }'}
+    stream: {events: 2, each: graphql}
+  - name: talk
+    path: /notices
+    headers: {X-Token: '{{token}}'}
+    websocket: {messages: [{json: {mine: '{{token}}'}}, {text: 'and {{token}}'}], replies: order}
+    stream: {each: json}
+  - {name: look, path: /mine, headers: {X-Token: '{{token}}'}}
+";
+
+#[test]
+fn a_captured_token_opens_a_subscription_in_a_file_and_in_a_lab() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("notices.yaml");
+    std::fs::write(&file, format!("data: users.csv\nsteps:{NOTICES}")).expect("it can be written");
+    let users = folder.path().join("users.csv");
+    std::fs::write(users, "user\nann\nbo\n").expect("it can be written");
+    let server = Server::of(&shop(), &[]);
+    let output = weigh_command()
+        .arg("load")
+        .arg(format!("http://{}/", server.address()))
+        .args(["-c", "2", "-n", "6", "--format", "json", "--scenario"])
+        .arg(&file)
+        .output()
+        .expect("weigh starts");
+    let result = json(&Run::of(output).ran());
+    let row = &result["summary"]["variants"][0];
+    assert_eq!(row["outcomes"]["passed"], 24, "{result:#}");
+    // Two results and two replies in each iteration.
+    assert_eq!(row["metrics"]["events_per_stream"]["value"], 2.0);
+    let steps = NOTICES.replace("\n  ", "\n    ");
+    let load = format!("  data: users.csv\n  scenario:{steps}\n");
+    let run = lab(&load, "")
+        .file("users.csv", "user\nann\nbo\n")
+        .run()
+        .ran();
+    for round in run.recording()["rounds"].as_array().expect("rounds") {
+        assert_eq!(round["iterations"]["completed"], 20, "{round:#}");
+    }
+    run.shows_in_full("subscribe");
+}
+
+#[test]
+fn a_subscription_without_the_token_of_its_login_is_refused_by_the_server() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("notices.yaml");
+    let steps = NOTICES
+        .replace("'{{user}}'", "ann")
+        .replace("init: {token: '{{token}}'}", "init: {token: other}");
+    std::fs::write(&file, format!("steps:{steps}")).expect("it can be written");
+    let server = Server::of(&shop(), &[]);
+    let output = weigh_command()
+        .arg("load")
+        .arg(format!("http://{}/", server.address()))
+        .args(["-c", "1", "-n", "2", "--scenario"])
+        .arg(&file)
+        .output()
+        .expect("weigh starts");
+    let run = Run::of(output).exits_with(3);
+    run.shows("4403 (Forbidden)");
+    run.shows("2 ended by a step that did not pass");
+}

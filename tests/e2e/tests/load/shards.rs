@@ -125,3 +125,36 @@ fn a_shard_or_a_start_that_cannot_be_is_refused_before_anything_is_sent() {
         server.load(flags).exits_with(2).says(words);
     }
 }
+
+#[test]
+fn shards_of_a_call_have_the_same_descriptors_or_do_not_merge() {
+    let server = Server::of(&e2e::weigh(), &["null-server", "--grpc"]);
+    let url = format!("http://{}/", server.address());
+    let message = r#"{"text":"hi"}"#;
+    let flags = [
+        "--grpc",
+        "null.Echo/Say",
+        "--grpc-message",
+        message,
+        "--grpc-contains",
+        "hi",
+        "-n",
+        "80",
+        "-c",
+        "8",
+    ];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = shards(folder.path(), &url, &flags);
+    let whole = folder.path().join("whole.json");
+    let run = merged(&paths, &whole);
+    // A check may fail for a generator on a busy machine. This test does not depend on that.
+    assert!(matches!(run.status().code(), Some(0 | 7)), "{}", run.talk());
+    assert_eq!(round(&whole)["outcomes"]["passed"], 80);
+    let text = fs::read_to_string(&paths[1]).expect("a recording");
+    let recording: Value = serde_json::from_str(&text).expect("JSON");
+    let digest = recording["load"]["requests"][0]["descriptors_sha256"].clone();
+    let digest = digest.as_str().expect("the server gave descriptors");
+    fs::write(&paths[1], text.replace(digest, &"0".repeat(64))).expect("it can be written");
+    let other = merged(&paths, &folder.path().join("other.json")).exits_with(2);
+    other.says("requests");
+}

@@ -1,4 +1,4 @@
-//! The subprotocols in the request of an upgrade, and the one that the server selects.
+//! The subprotocols in the request of an upgrade, and the choice of the server.
 
 use crate::general::progress::ExchangeError;
 use crate::job::WebSocketCall;
