@@ -55,7 +55,7 @@ impl Job<'_> {
             let address = self.server.address();
             json!({"variant": variant, "system": "server", "address": address, "instances": []})
         };
-        json!({
+        let round = json!({
             "weigh": env!("CARGO_PKG_VERSION"),
             "lab": "l/lab.yaml",
             "files": files.collect::<serde_json::Map<String, Value>>(),
@@ -68,7 +68,8 @@ impl Job<'_> {
             "warmup_us": 0, "settle": null, "seed": 7, "round": 0, "rounds": 1, "generators": 2,
             "meeting": barrier, "token": "t", "wait_s": 60,
             "places": [place("a"), place("b")],
-        })
+        });
+        json!({"round": round})
     }
 
     /// Runs two generators in an empty folder, and returns their ends.
