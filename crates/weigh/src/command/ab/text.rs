@@ -336,6 +336,7 @@ mod tests {
             is_compressed: true,
             status: 5,
             answer: Some(r#"{"text":"b"}"#.to_owned()),
+            contains: vec![r#""text":"#.to_owned(), "b".to_owned()],
         };
         let together = GrpcCall {
             messages: vec![message("{}", None), message("{}", None)],
