@@ -1,6 +1,6 @@
-//! `cargo xtask bench-load`: weigh and other load generators against the same nginx worker, in turn.
+//! `cargo xtask bench-load`: weigh and other load generators against the same server, in turn.
 //!
-//! Main idea: nginx counts the requests, and the kernel counts the CPU time. So the cost of a request does
+//! Main idea: the server counts the requests, and the kernel counts the CPU time. So the cost of a request does
 //! not depend on a generator's own figures. The output names generators that are not installed, and leaves
 //! them out.
 
@@ -13,12 +13,16 @@ use crate::page;
 use crate::repository::root;
 
 mod generator;
-mod nginx;
+mod material;
 mod process;
+mod server;
 mod table;
+mod task;
 
-use generator::{Generator, Task};
-use nginx::Nginx;
+use generator::Generator;
+use material::Material;
+use server::Server;
+use task::Task;
 
 /// Settings of the comparison.
 #[derive(Debug, clap::Args)]
@@ -58,7 +62,10 @@ struct Setting {
 struct Sample {
     requests_per_s: f64,
     cpu_us_per_request: f64,
+    /// Peak of the resident memory, with the pages of the program file.
     peak_kib: f64,
+    /// The part of the resident memory that belongs to no file.
+    own_kib: f64,
 }
 
 /// All runs of one generator.
@@ -73,13 +80,15 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
         Some(program) => program.clone(),
         None => built()?,
     };
-    let nginx = Nginx::start()?;
+    let material = Material::new()?;
     let tasks = match args.task.as_slice() {
         [] => &Task::ALL[..],
         some => some,
     };
     for task in tasks {
-        let page = compare(args, *task, &weigh, &nginx)?;
+        let server = server::start(*task, &material, &weigh)?;
+        let generators = generator::all(*task, &weigh, &*server, &material);
+        let page = compare(args, *task, generators, &*server)?;
         say(&page);
         if args.write {
             page::write(DOCUMENT, task.title(), &page)?;
@@ -89,11 +98,16 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Runs all generators at one task and returns a table.
-fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Result<String> {
+fn compare(
+    args: &Args,
+    task: Task,
+    generators: Vec<Generator>,
+    server: &dyn Server,
+) -> anyhow::Result<String> {
     let is_wanted = |generator: &Generator| {
         args.only.is_empty() || args.only.iter().any(|word| generator.name.contains(word))
     };
-    let (generators, absent): (Vec<_>, Vec<_>) = generator::all(task, weigh, nginx)
+    let (generators, absent): (Vec<_>, Vec<_>) = generators
         .into_iter()
         .filter(is_wanted)
         .partition(Generator::is_installed);
@@ -109,20 +123,22 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
             samples: Vec::new(),
         })
         .collect();
+    let unit = task.unit();
     for turn in 0..args.repeat {
         for place in 0..generators.len() {
             // The order shifts from turn to turn, so that no program always runs first.
             let index = (turn + place) % generators.len();
             let generator = &generators[index];
             let sample = generator
-                .run(setting, nginx)
+                .run(setting, server)
                 .with_context(|| format!("run {} of {}", turn + 1, generator.name))?;
             say(&format!(
-                "{:<22} {:>8.0} requests/s {:>7.2} us CPU/request {:>7.1} MiB",
+                "{:<22} {:>8.0} {unit}s/s {:>7.2} us CPU/{unit} {:>7.1} MiB, {:>5.1} MiB own",
                 generator.name,
                 sample.requests_per_s,
                 sample.cpu_us_per_request,
-                sample.peak_kib / 1024.0
+                sample.peak_kib / 1024.0,
+                sample.own_kib / 1024.0,
             ));
             rows[index].samples.push(sample);
         }
@@ -132,7 +148,7 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
         task,
         setting,
         repeat: args.repeat,
-        server: nginx.version()?,
+        server: server.name()?,
         absent,
     };
     Ok(table::page(&rows, &scene))

@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// Parts to repeat. The default is all parts.
     #[arg(value_name = "PART", value_parser = clap::builder::PossibleValuesParser::new(PARTS))]
     parts: Vec<String>,
-    /// Number of turns per row of `open` and `spin`.
+    /// Number of turns per row of `open`, `spin` and `carriers`.
     #[arg(long, default_value_t = 3)]
     turns: u32,
     /// Length of a turn, in seconds.
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 /// The parts. Each has a table of its own in the document.
-const PARTS: [&str; 5] = ["stall", "open", "spin", "closed", "recorder"];
+const PARTS: [&str; 6] = ["stall", "open", "spin", "closed", "carriers", "recorder"];
 
 const DOCUMENT: &str = "docs/calibration.md";
 

@@ -33,7 +33,7 @@ impl Process {
             .with_context(|| format!("{command:?} starts"))
     }
 
-    /// Starts a program that prints `listening on http://ADDRESS` first. Returns that address. The command
+    /// Starts a program that prints a URL such as `listening on http://ADDRESS` first. Returns that address. The command
     /// sets the destination of standard error.
     pub(crate) fn listening(command: &mut Command) -> anyhow::Result<(Process, String)> {
         command.stdin(Stdio::null());
@@ -47,7 +47,7 @@ impl Process {
         output.read_line(&mut line)?;
         // The output must be read, because a program with a full pipe blocks.
         thread::spawn(move || output.lines().map_while(Result::ok).for_each(drop));
-        let address = line.split_once("http://").map(|(_, rest)| rest.trim());
+        let address = line.split_once("://").map(|(_, rest)| rest.trim());
         let Some(address) = address.and_then(|rest| rest.split('/').next()) else {
             bail!("{command:?} does not say where it listens: {line:?}");
         };

@@ -7,84 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::nginx::{Nginx, Wire};
+use super::material::Material;
+use super::server::Server;
+use super::task::{EVENTS, MESSAGE_GAP_MS, Task, Wire};
 use super::{Sample, Setting, is_on_path, process};
-
-/// Task that generators are compared at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Task {
-    /// Small responses over HTTP/1.1.
-    Small,
-    /// Responses of 8 KB over HTTP/1.1.
-    Large,
-    /// Small responses over HTTP/1.1 with TLS.
-    Tls,
-    /// Small responses over HTTP/2 without TLS.
-    Http2,
-    /// Small responses over HTTP/2 with TLS.
-    Http2Tls,
-    /// Unary calls of gRPC with empty messages.
-    Grpc,
-}
-
-impl Task {
-    pub(super) const ALL: [Task; 6] = [
-        Task::Small,
-        Task::Large,
-        Task::Tls,
-        Task::Http2,
-        Task::Http2Tls,
-        Task::Grpc,
-    ];
-
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Task::Small => "Small responses",
-            Task::Large => "Responses of 8 KB",
-            Task::Tls => "Small responses over TLS 1.3",
-            Task::Http2 => "Small responses over HTTP/2",
-            Task::Http2Tls => "Small responses over HTTP/2 with TLS 1.3",
-            Task::Grpc => "Unary calls of gRPC",
-        }
-    }
-
-    /// The value for `--task`.
-    pub(super) fn word(self) -> String {
-        use clap::ValueEnum as _;
-        self.to_possible_value()
-            .map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    fn wire(self) -> Wire {
-        match self {
-            Task::Small | Task::Large => Wire::Plain,
-            Task::Tls => Wire::Tls,
-            Task::Http2 | Task::Grpc => Wire::Http2,
-            Task::Http2Tls => Wire::Http2Tls,
-        }
-    }
-
-    fn path(self) -> &'static str {
-        match self {
-            Task::Large => "/large.json",
-            Task::Grpc => "/bench.Bench/Get",
-            _ => "/small.json",
-        }
-    }
-
-    /// Number of connections, and of requests in flight on each.
-    pub(super) fn shape(self, setting: Setting) -> (u32, u32) {
-        match self {
-            Task::Http2 | Task::Http2Tls | Task::Grpc => {
-                ((setting.connections / STREAMS).max(1), STREAMS)
-            }
-            _ => (setting.connections, 1),
-        }
-    }
-}
-
-/// Number of requests in flight on each HTTP/2 connection.
-const STREAMS: u32 = 10;
 
 /// A load generator with a task.
 pub(super) struct Generator {
@@ -142,6 +68,15 @@ fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
             ("h2load", H2load),
             ("oha", Oha),
         ],
+        Task::Http3 => &[("weigh", Weigh), (CHECKED, Weigh), ("oha", Oha)],
+        Task::Sse => &[
+            ("weigh", Weigh),
+            (BYTES, Weigh),
+            ("wrk", Wrk),
+            ("oha", Oha),
+            ("k6", K6),
+        ],
+        Task::Websocket => &[("weigh", Weigh), ("k6", K6)],
         Task::Grpc => &[("weigh", Weigh), ("ghz", Ghz)],
     }
 }
@@ -149,8 +84,16 @@ fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
 /// The row of weigh that compares every body.
 const CHECKED: &str = "weigh, body checked";
 
+/// The row of weigh that reads streams as bytes, like its peers.
+const BYTES: &str = "weigh, bytes only";
+
 /// Every generator that supports a task.
-pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
+pub(super) fn all(
+    task: Task,
+    weigh: &Path,
+    server: &dyn Server,
+    material: &Material,
+) -> Vec<Generator> {
     programs(task)
         .iter()
         .map(|&(name, dialect)| Generator {
@@ -161,16 +104,26 @@ pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
             },
             dialect,
             task,
-            url: nginx.url(task.wire(), task.path()),
-            schema: nginx.schema(),
-            right_body: (name == CHECKED).then(|| nginx.right_body(task.path())),
+            url: server.url(task),
+            schema: material.schema(),
+            right_body: (name == CHECKED).then(|| material.right_body(task)),
         })
         .collect()
 }
 
 /// A script that does the same work as the other generators, and checks the status as weigh does.
-const K6_SCRIPT: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
+const K6_REQUESTS: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
     export default function () { check(http.get(__ENV.URL), { ok: (r) => r.status === 200 }); }\n";
+
+/// A script that sends the messages of one connection, and closes it after the last reply.
+const K6_MESSAGES: &str = "import { WebSocket } from 'k6/websockets';\n\
+    export default function () {\n\
+    const socket = new WebSocket(__ENV.URL);\n\
+    const count = Number(__ENV.COUNT);\n\
+    let sent = 0, back = 0;\n\
+    socket.onopen = () => { const timer = setInterval(() => {\n\
+    socket.send('hello'); sent += 1; if (sent === count) clearInterval(timer); }, Number(__ENV.GAP)); };\n\
+    socket.onmessage = () => { back += 1; if (back === count) socket.close(); };\n}\n";
 
 impl Dialect {
     /// The flag that prints the version. `None` if there is no such flag.
@@ -183,9 +136,16 @@ impl Dialect {
         }
     }
 
-    /// Reads the requests per second from its output.
-    fn rate_in(self, text: &str) -> Option<f64> {
+    /// Reads the requests, streams or messages per second from its output. `messages` is their number in each
+    /// conversation, if the task has conversations.
+    fn rate_in(self, text: &str, messages: Option<u32>) -> Option<f64> {
         match self {
+            Dialect::Weigh if let Some(messages) = messages => {
+                let json: serde_json::Value = serde_json::from_str(text).ok()?;
+                let metrics = &json["summary"]["variants"][0]["metrics"];
+                Some(metrics["requests_per_s"]["value"].as_f64()? * f64::from(messages))
+            }
+            Dialect::K6 if messages.is_some() => rate_after(text, "ws_msgs_received"),
             Dialect::Weigh => rate_after(text, "\"requests_per_s_mean\":"),
             Dialect::Ab => rate_after(text, "Requests per second:"),
             Dialect::K6 => rate_after(text, "http_reqs"),
@@ -229,43 +189,30 @@ impl Generator {
         let (connections, streams) = self.task.shape(setting);
         let is_http2 = streams > 1;
         let line = match self.dialect {
-            Dialect::Weigh => {
-                // weigh rejects flags without an effect.
-                let http2 = match is_http2 {
-                    true => format!("--http2 --streams {streams}"),
-                    false => String::new(),
-                };
-                let (url, grpc) = match self.task {
-                    Task::Grpc => {
-                        let (address, call) = self.call();
-                        let schema = self.schema.display();
-                        (
-                            &format!("http://{address}/"),
-                            format!("--grpc {call} --proto {schema}"),
-                        )
-                    }
-                    _ => (url, String::new()),
-                };
-                let insecure = match self.task.wire() {
-                    Wire::Tls | Wire::Http2Tls => "--insecure",
-                    Wire::Plain | Wire::Http2 => "",
-                };
-                format!(
-                    "load {url} {http2} {grpc} {insecure} -c {connections} -z {seconds}s --format json"
-                )
-            }
+            Dialect::Weigh => self.weigh_line(setting),
             Dialect::Wrk => format!("-t1 -c{connections} -d{seconds}s {url}"),
             Dialect::Ab => format!("-k -q -c {connections} -t {seconds} -n 100000000 {url}"),
             Dialect::Hey => format!("-cpus 1 -c {connections} -z {seconds}s {url}"),
-            Dialect::Oha if is_http2 => format!(
-                "--no-tui --insecure --http2 -c {connections} -p {streams} -z {seconds}s {url}"
-            ),
-            Dialect::Oha => format!("--no-tui --insecure -c {connections} -z {seconds}s {url}"),
+            Dialect::Oha => {
+                let version = match self.task.wire() {
+                    Wire::Http3 => format!("--http-version 3 -p {streams}"),
+                    _ if is_http2 => format!("--http2 -p {streams}"),
+                    _ => String::new(),
+                };
+                format!("--no-tui --insecure {version} -c {connections} -z {seconds}s {url}")
+            }
             // The script comes from stdin, and `run` supplies it.
-            Dialect::K6 => format!(
-                "run --quiet --no-usage-report --vus {connections} --duration {seconds}s \
-                 -e URL={url} -"
-            ),
+            Dialect::K6 => {
+                let end = match self.task.messages_each(setting) {
+                    Some(count) => {
+                        format!(
+                            "--iterations {connections} -e COUNT={count} -e GAP={MESSAGE_GAP_MS}"
+                        )
+                    }
+                    None => format!("--duration {seconds}s"),
+                };
+                format!("run --quiet --no-usage-report --vus {connections} {end} -e URL={url} -")
+            }
             Dialect::Bombardier => format!("-c {connections} -d {seconds}s --print r {url}"),
             Dialect::Ghz => {
                 let (address, call) = self.call();
@@ -288,18 +235,59 @@ impl Generator {
         words
     }
 
+    /// The arguments of weigh, which rejects flags without an effect.
+    fn weigh_line(&self, setting: Setting) -> String {
+        let seconds = setting.seconds;
+        let (connections, streams) = self.task.shape(setting);
+        let mut url = self.url.clone();
+        let version = match self.task.wire() {
+            Wire::Plain | Wire::Websocket => String::new(),
+            Wire::Tls => "--insecure".to_owned(),
+            Wire::Http2 => format!("--http2 --streams {streams}"),
+            Wire::Http2Tls => format!("--http2 --streams {streams} --insecure"),
+            Wire::Http3 => format!("--http3 --streams {streams} --insecure"),
+        };
+        let end = match self.task.messages_each(setting) {
+            // One conversation on each connection.
+            Some(count) => format!(
+                "-n {connections} --message hello --message-every {MESSAGE_GAP_MS}ms \
+                 --message-count {count} --replies order --timeout {}s",
+                seconds + PATIENCE_S
+            ),
+            None => format!("-z {seconds}s"),
+        };
+        let call = match self.task {
+            Task::Grpc => {
+                let (address, call) = self.call();
+                let line = format!("--grpc {call} --proto {}", self.schema.display());
+                url = format!("http://{address}/");
+                line
+            }
+            Task::Sse if self.name != BYTES => format!("--stream sse --events {EVENTS}"),
+            _ => String::new(),
+        };
+        format!("load {url} {version} {call} -c {connections} {end} --format json")
+    }
+
     /// The address and the method of a call.
     fn call(&self) -> (&str, &str) {
         let after = self.url.trim_start_matches("http://");
         after.split_once('/').unwrap_or((after, ""))
     }
 
-    /// One run, pinned to the core next to nginx's core.
-    pub(super) fn run(&self, setting: Setting, nginx: &Nginx) -> anyhow::Result<Sample> {
+    /// One run, pinned to the core next to the server's core.
+    pub(super) fn run(&self, setting: Setting, server: &dyn Server) -> anyhow::Result<Sample> {
         let folder = tempfile::tempdir()?;
         let (script, output) = (folder.path().join("script"), folder.path().join("output"));
-        std::fs::write(&script, K6_SCRIPT)?;
-        let before = nginx.requests()?;
+        let messages = self.task.messages_each(setting);
+        std::fs::write(
+            &script,
+            match messages {
+                Some(_) => K6_MESSAGES,
+                None => K6_REQUESTS,
+            },
+        )?;
+        let before = server.requests()?;
         let mut child = Command::new("taskset")
             .args(["--cpu-list", "1"])
             .arg(&self.program)
@@ -309,25 +297,33 @@ impl Generator {
             .stderr(Stdio::null())
             .spawn()
             .context("`taskset` starts it")?;
-        let limit = Duration::from_secs(u64::from(setting.seconds) + 30);
+        let limit = Duration::from_secs(u64::from(setting.seconds + PATIENCE_S));
         let account = process::account(&mut child, limit)?;
-        // The request for the count is one more.
-        let requests = nginx.requests()? - before - 1;
+        let requests = server.requests()? - before;
         let text = std::fs::read_to_string(&output)?;
         let requests_per_s = self
             .dialect
-            .rate_in(&text)
+            .rate_in(&text, messages)
             .with_context(|| format!("no requests per second in its output:\n{text}"))?;
         if requests == 0 {
             bail!("it sent nothing:\n{text}");
+        }
+        let connections = self.task.shape(setting).0;
+        let planned = messages.map(|each| u64::from(each) * u64::from(connections));
+        if let Some(planned) = planned.filter(|planned| *planned != requests) {
+            bail!("expected {planned} messages, the server received {requests}:\n{text}");
         }
         Ok(Sample {
             requests_per_s,
             cpu_us_per_request: account.cpu_us / requests as f64,
             peak_kib: account.peak_kib,
+            own_kib: account.own_kib,
         })
     }
 }
+
+/// Time that a generator may take beyond its load, in seconds.
+const PATIENCE_S: u32 = 30;
 
 /// The number after `label`. k6 writes the count first and then `1234.5/s`.
 fn rate_after(text: &str, label: &str) -> Option<f64> {
@@ -373,7 +369,69 @@ mod tests {
                 12_345.67,
             ),
         ] {
-            assert_eq!(dialect.rate_in(text), Some(rate), "{dialect:?}");
+            assert_eq!(dialect.rate_in(text, None), Some(rate), "{dialect:?}");
         }
+    }
+
+    #[test]
+    fn messages_are_counted_by_their_conversations_or_by_themselves() {
+        let weigh = r#"{"summary":{"variants":[{"metrics":{"requests_per_s":{"value":49.5}}}]}}"#;
+        assert_eq!(Dialect::Weigh.rate_in(weigh, Some(200)), Some(9900.0));
+        assert_eq!(Dialect::Weigh.rate_in("no JSON", Some(200)), None);
+        let k6 =
+            "ws_msgs_received......: 20000  5116.5/s\nws_msgs_sent..........: 20100  5142.1/s\n";
+        assert_eq!(Dialect::K6.rate_in(k6, Some(200)), Some(5116.5));
+    }
+
+    #[test]
+    fn all_generators_of_a_task_do_the_same_work() {
+        struct Nowhere;
+        impl Server for Nowhere {
+            fn url(&self, task: Task) -> String {
+                format!("http://a{}", task.path())
+            }
+            fn requests(&self) -> anyhow::Result<u64> {
+                Ok(0)
+            }
+            fn name(&self) -> anyhow::Result<String> {
+                Ok("none".to_owned())
+            }
+        }
+        let material = Material::new().unwrap();
+        let setting = Setting {
+            seconds: 2,
+            connections: 100,
+        };
+        let lines = |task| -> Vec<String> {
+            let all = all(task, Path::new("weigh"), &Nowhere, &material);
+            let line = |it: &Generator| format!("{} {}", it.name, it.arguments(setting).join(" "));
+            all.iter().map(line).collect()
+        };
+        assert_eq!(
+            lines(Task::Websocket),
+            [
+                "weigh load http://a/ -c 100 -n 100 --message hello --message-every 10ms \
+                 --message-count 200 --replies order --timeout 32s --format json",
+                "k6 run --quiet --no-usage-report --vus 100 --iterations 100 -e COUNT=200 -e GAP=10 \
+                 -e URL=http://a/ -",
+            ]
+        );
+        assert_eq!(
+            lines(Task::Sse)[..2],
+            [
+                "weigh load http://a/stream --stream sse --events 50 -c 100 -z 2s --format json",
+                "weigh, bytes only load http://a/stream -c 100 -z 2s --format json",
+            ]
+        );
+        let http3 = lines(Task::Http3);
+        assert!(
+            http3[0].contains("--http3 --streams 10 --insecure -c 10 -z 2s"),
+            "{http3:?}"
+        );
+        assert!(http3[1].contains(" --expect-body "), "{http3:?}");
+        assert!(
+            http3[2].contains("--http-version 3 -p 10 -c 10 -z 2s"),
+            "{http3:?}"
+        );
     }
 }

@@ -15,18 +15,22 @@ const TICK_US: f64 = 10_000.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub(super) cpu_us: f64,
+    /// Peak of its resident memory, with the pages of its program file.
     pub(super) peak_kib: f64,
+    /// The largest sample of its resident memory without pages of files.
+    pub(super) own_kib: f64,
 }
 
 /// Waits for the end of `child`, and reads its usage before the kernel discards it.
 pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Account> {
     let folder = format!("/proc/{}", child.id());
-    let mut peak_kib: f64 = 0.0;
+    let (mut peak_kib, mut own_kib): (f64, f64) = (0.0, 0.0);
     let mut cpu_us = None;
     wait_until(limit, || {
-        // A process that has ended has no such line, so the last peak counts.
+        // A process that has ended has no such lines, so the last peak counts.
         let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
-        peak_kib = peak_kib.max(peak_of(&status).unwrap_or(0.0));
+        peak_kib = peak_kib.max(kib_of(&status, "VmHWM:").unwrap_or(0.0));
+        own_kib = own_kib.max(kib_of(&status, "RssAnon:").unwrap_or(0.0));
         let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
         let (is_over, us) = cpu_of(&stat).unwrap_or((false, 0.0));
         cpu_us = is_over.then_some(us);
@@ -39,14 +43,16 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
         bail!("it did not end within {limit:?}");
     };
     child.wait().context("a child can be waited for")?;
-    Ok(Account { cpu_us, peak_kib })
+    Ok(Account {
+        cpu_us,
+        peak_kib,
+        own_kib,
+    })
 }
 
-/// `VmHWM` in KiB. `None` for a process that has ended.
-fn peak_of(status: &str) -> Option<f64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// A line of `/proc/PID/status` in KiB. `None` for a process that has ended.
+fn kib_of(status: &str, name: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -74,7 +80,9 @@ mod tests {
     fn the_account_is_read_whatever_a_process_calls_itself() {
         let stat = "7 (a) Z (b) Z 1 7 7 0 -1 4194304 9 0 0 0 120 30 0 0 20 0 1 0 5";
         assert_eq!(cpu_of(stat), Some((true, 1_500_000.0)));
-        assert_eq!(peak_of("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2048.0));
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nRssAnon:\t     512 kB\n";
+        assert_eq!(kib_of(status, "VmHWM:"), Some(2048.0));
+        assert_eq!(kib_of(status, "RssAnon:"), Some(512.0));
         assert_eq!(cpu_of(""), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::generator::Task;
+use super::task::Task;
 use super::{Row, Sample, Setting};
 
 /// A figure of a run.
@@ -27,31 +27,28 @@ pub(super) fn page(rows: &[Row], scene: &Scene<'_>) -> String {
         server,
         absent,
     } = scene;
-    let (connections, streams) = task.shape(*setting);
-    let shape = match streams {
-        1 => format!("{connections} connections"),
-        _ => format!("{connections} connections with {streams} concurrent requests on each"),
-    };
+    let unit = task.unit();
     let mut out = format!(
         "`cargo xtask bench-load --task {} --repeat {repeat} --seconds {} --connections {}`\n\n\
-         Server: one {server} worker on core 0. Generators: core 1, one thread, closed loop, \
-         {shape}, keep-alive, over loopback. {}.\n\n\
+         Server: {server} on core 0. Generators: core 1, one thread, {}, over loopback. {}.\n\n\
          The table shows medians of {repeat} runs in turn, with the lowest and highest values in \
          brackets. Ratios are relative to `weigh`.\n\n\
-         | generator | requests/s | ratio | CPU us/request | ratio | peak MiB | ratio |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+         | generator | {unit}s/s | ratio | CPU us/{unit} | ratio | peak MiB | ratio | own MiB | ratio |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         task.word(),
         setting.seconds,
         setting.connections,
+        task.load(*setting),
         machine(),
     );
     let Some(first) = rows.first() else {
         return out;
     };
-    let columns: [(Column, usize); 3] = [
+    let columns: [(Column, usize); 4] = [
         (|sample| sample.requests_per_s, 0),
         (|sample| sample.cpu_us_per_request, 2),
         (|sample| sample.peak_kib / 1024.0, 1),
+        (|sample| sample.own_kib / 1024.0, 1),
     ];
     for row in rows {
         out += &format!("| {} |", row.name);
@@ -113,6 +110,7 @@ mod tests {
             requests_per_s,
             cpu_us_per_request: 0.0,
             peak_kib: 0.0,
+            own_kib: 0.0,
         });
         let found = spread(&samples, |sample| sample.requests_per_s);
         assert_eq!(found, (1.0, 2.5, 4.0));

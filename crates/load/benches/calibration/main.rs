@@ -1,25 +1,27 @@
 //! Measures the engine against the null server with known results: the formula of a stall, the punctuality of
-//! an open loop, and Little's law in a closed loop.
+//! an open loop, Little's law in a closed loop, and a planted time over each carrier.
 //!
 //! The command is `cargo bench -p load --bench calibration`. Words after `--` select parts: `stall`, `open`,
-//! `spin`, `closed`. `turns=3` and `seconds=3` set the number and length of measurements for each row of
-//! `open` and `spin`.
+//! `spin`, `closed`, `carriers`. `turns=3` and `seconds=3` set the number and length of measurements for each
+//! row of `open`, `spin` and `carriers`.
 //!
 //! The machine must be idle. A turn is repeated if other programs used more than `others=50` ms of CPU time a
 //! second, or if other guests of the host took more than `steal=5`. There are at most `tries=10` tries.
 //! Server and generator are pinned to core 0 and core 1 if there are two cores.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+mod carriers;
 mod floor;
+mod relay;
 
 use floor::{Foreign, Waiting};
 use load::null::{Behavior, Pace, Seen, Stall, serve};
 use load::{
-    Address, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
-    raise_priority, run,
+    Address, Job, Live, Measurement, Protocol, Request, Target, keep_cores_awake, raise_priority,
+    run,
 };
 use model::{Arrival, Load, Phase, Rate, Stop};
 use rustix::thread::CpuSet;
@@ -65,6 +67,9 @@ fn main() {
     }
     if is_wanted("closed") {
         closed();
+    }
+    if is_wanted("carriers") {
+        carriers::carriers(&course);
     }
 }
 
@@ -230,15 +235,9 @@ fn rates(senders: &[Sender], course: &Course) {
     );
     say("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for rate in [1000.0, 5000.0, 20_000.0] {
-        let mut found: Vec<Vec<Witnessed<Turn>>> = senders.iter().map(|_| Vec::new()).collect();
-        for turn in 0..course.turns as usize {
-            for place in 0..senders.len() {
-                // The order changes, so that no sender always runs after the same sender.
-                let index = (turn + place) % senders.len();
-                let turn = || send(senders[index], rate, *length);
-                found[index].push(course.undisturbed(turn));
-            }
-        }
+        let found = in_turn(senders.len(), course, |index| {
+            send(senders[index], rate, *length)
+        });
         for (sender, turns) in senders.iter().zip(&found) {
             let cell = |figure: fn(&Turn) -> f64, digits| {
                 spread(turns, |turn| figure(&turn.found), digits)
@@ -279,6 +278,28 @@ fn rates(senders: &[Sender], course: &Course) {
     }
 }
 
+/// Measures each of `count` kinds once per turn. Returns the turns of each kind.
+fn in_turn<T>(
+    count: usize,
+    course: &Course,
+    measure: impl Fn(usize) -> T,
+) -> Vec<Vec<Witnessed<T>>> {
+    let mut found: Vec<Vec<Witnessed<T>>> = (0..count).map(|_| Vec::new()).collect();
+    for turn in 0..course.turns as usize {
+        for place in 0..count {
+            // The order changes, so that no kind always runs after the same kind.
+            let index = (turn + place) % count;
+            found[index].push(course.undisturbed(|| measure(index)));
+        }
+    }
+    found
+}
+
+/// Returns the lateness at the quantiles of the tables.
+fn late_us(lateness: &stats::Histogram) -> [f64; 4] {
+    [0.5, 0.99, 0.999, 1.0].map(|quantile| quantile_us(lateness, quantile))
+}
+
 /// Runs one turn of one sender.
 fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
     let is_awake = match sender {
@@ -286,9 +307,6 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
         Sender::Engine(_, manner) => manner.awake,
     };
     let _awake = is_awake.then(keep_cores_awake).flatten();
-    let late_us = |lateness: &stats::Histogram| {
-        [0.5, 0.99, 0.999, 1.0].map(|quantile| quantile_us(lateness, quantile))
-    };
     match sender {
         Sender::Thread(waiting) => {
             let awaited = floor::await_slots(waiting, rate, length, generator_cpu());
@@ -392,41 +410,48 @@ fn measure_in(
     let address = listener
         .local_addr()
         .expect("a bound socket has an address");
-    let stop = AtomicBool::new(false);
+    let mut request = Request::get("/");
+    request.expect.graphql = true;
+    let mut load = load.clone();
+    load.limit_connections(connections_max);
+    let job = job(manner, address, Protocol::default(), request, load);
+    served(|stop| serve(listener, behavior, stop), &job)
+}
+
+fn job(
+    manner: Manner,
+    address: SocketAddr,
+    protocol: Protocol,
+    request: Request,
+    load: Load,
+) -> Job {
     let target = Target {
         address: Address::Tcp(address),
         host: address.to_string(),
-        protocol: load::Protocol::default(),
+        protocol,
     };
-    let request = Request {
-        method: "GET".to_owned(),
-        path: "/".to_owned(),
-        headers: Vec::new(),
-        body: Vec::new(),
-        expect: Expectation {
-            graphql: true,
-            ..Expectation::default()
-        },
-        websocket: None,
-        grpc: None,
-        weight: 1,
-    };
-    let mut load = load.clone();
-    load.limit_connections(connections_max);
-    let job = Job {
+    Job {
         spin_share: manner.spin_share,
         realtime: manner.realtime,
         cpus: generator_cpu().map(|cpu| vec![cpu]),
         ..Job::new(target, vec![request], load)
-    };
+    }
+}
+
+/// Runs a job while a thread on the first core serves. Returns the results of both.
+fn served<T: Send>(
+    serve: impl FnOnce(&AtomicBool) -> std::io::Result<T> + Send,
+    job: &Job,
+) -> (Measurement, T) {
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {
             settle(generator_cpu().map(|_| 0));
             raise_priority();
-            serve(listener, behavior, &stop).expect("a listener that can be polled")
+            serve(&stop).expect("a listener that can be polled")
         });
         let found =
-            run(&job, &Live::new(), &AtomicBool::new(false)).expect("a job that is possible");
+            run(job, &Live::new(), &AtomicBool::new(false)).expect("a job that is possible");
         stop.store(true, Ordering::Relaxed);
         (found, server.join().expect("the server does not panic"))
     })

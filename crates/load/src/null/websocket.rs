@@ -46,7 +46,8 @@ pub enum SocketBehavior {
     },
 }
 
-/// Serves WebSocket until `stop` is set, and returns its counts. Messages count as requests.
+/// Serves WebSocket until `stop` is set, and returns its counts. Messages count as requests. `GET /seen`
+/// without an upgrade returns the counts until then.
 ///
 /// # Errors
 /// If the listener cannot be used with an event loop.
@@ -274,6 +275,9 @@ impl SocketServer {
                         self.send(index, &accepted.answer);
                         self.opened(index);
                     }
+                    Err(()) if client.inbox.starts_with(b"GET /seen ") => {
+                        return self.tell_seen(index);
+                    }
                     Ok(None) | Err(()) => return self.malformed(index),
                 }
                 continue;
@@ -291,6 +295,15 @@ impl SocketServer {
 
     fn malformed(&mut self, index: usize) {
         self.seen.malformed += 1;
+        self.close(index);
+    }
+
+    /// Answers a request for the counts, which is no upgrade, and closes the connection.
+    fn tell_seen(&mut self, index: usize) {
+        let counts = self.seen.to_string();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        let answer = format!("{head}Content-Length: {}\r\n\r\n{counts}", counts.len());
+        self.send(index, answer.as_bytes());
         self.close(index);
     }
 

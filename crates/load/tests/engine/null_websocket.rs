@@ -1,5 +1,6 @@
 //! The delays of the null server of WebSocket, as the engine measures them.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,8 +93,25 @@ fn a_planted_delay_of_replies_is_in_every_round_trip() {
     // Never earlier. A busy machine may be later, but the second message does not wait for the first reply.
     assert!(trips.min_ns() >= Some(20_000_000), "{:?}", trips.min_ns());
     assert!(measurement.latency.min_ns() >= Some(65_000_000));
+    // The counts are there before the end, too.
+    let told = counts(&null);
+    assert!(told.contains("\"requests\":20,\"answered\":20,"), "{told}");
     let seen = null.seen();
     assert_eq!((seen.requests, seen.answered, seen.malformed), (20, 20, 0));
+}
+
+/// Requests the counts without an upgrade.
+fn counts(null: &Null) -> String {
+    let Address::Tcp(address) = &null.target.address else {
+        panic!("the server listens on TCP");
+    };
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let request = b"GET /seen HTTP/1.1\r\nHost: null.test\r\n\r\n";
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    answer
 }
 
 #[test]
