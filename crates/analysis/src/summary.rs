@@ -94,8 +94,10 @@ pub struct Summary {
     pub question: Option<String>,
     /// Kind of the run: a lab or a single load.
     pub kind: Kind,
-    /// True if the user stopped the run.
+    /// True if the run ended before its last round.
     pub interrupted: bool,
+    /// The reason why a cluster ended the run before its last round.
+    pub ended_because: Option<String>,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
     /// Mean length of a round in seconds, from its first measurement to the first measurement of the next
@@ -319,6 +321,7 @@ impl Summary {
             question: recording.lab.as_ref().map(|lab| lab.question.clone()),
             kind: recording.kind,
             interrupted: recording.interrupted,
+            ended_because: recording.ended_because.clone(),
             seed: recording.seed,
             round_s: frame.round_s,
             is_open_loop,

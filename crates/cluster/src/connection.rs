@@ -11,6 +11,9 @@ use tokio::runtime::Runtime;
 
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
+use crate::event::Event;
+use crate::proxy::{ProxyVariables, proxy_url_of};
+use crate::rule::Rule;
 
 /// Time limit for the API server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -98,9 +101,11 @@ impl ApiConnection {
             context: place.context.clone(),
             ..KubeConfigOptions::default()
         };
+        let read = read.map(|file| (proxy_url_of(&file, place.context.as_deref()), file));
+        let given = read.as_ref().ok().and_then(|(given, _)| given.clone());
         let mut config = runtime.block_on(async {
             match read {
-                Ok(file) => Config::from_custom_kubeconfig(file, &options)
+                Ok((_, file)) => Config::from_custom_kubeconfig(file, &options)
                     .await
                     .map_err(|error| nowhere(&error)),
                 // Within a pod there is no file. A given context requires a file.
@@ -108,6 +113,9 @@ impl ApiConnection {
                 Err(_) => Config::infer().await.map_err(|error| nowhere(&error)),
             }
         })?;
+        config.proxy_url = ProxyVariables::read()
+            .proxy_for(given.as_deref(), &config.cluster_url)
+            .map_err(ClusterError::Nowhere)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
         // The loop in this file counts tries, because it checks between them if the user wants to stop.
@@ -153,13 +161,19 @@ impl ApiConnection {
         self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
     }
 
-    /// Returns the text behind an object: the log of a pod.
+    /// Returns the log of a container of a pod. `None` for the only container.
     ///
     /// # Errors
     /// If the object does not exist, or the cluster is away or refuses.
-    pub fn text(&self, resource: Resource, name: &str) -> Result<String, ClusterError> {
-        let what = Asked(Verb::Get, resource, name).to_string();
-        self.text_at(&what, &resource.path(&self.namespace, Some(name)))
+    pub fn log(&self, pod: &str, container: Option<&str>) -> Result<String, ClusterError> {
+        let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
+        let path = self.log_path(pod);
+        let query = container.map_or_else(String::new, |name| format!("?container={name}"));
+        self.text_at(&what, &format!("{path}{query}"))
+    }
+
+    fn log_path(&self, pod: &str) -> String {
+        Resource::PodLogs.path(&self.namespace, Some(pod))
     }
 
     fn text_at(&self, what: &str, path: &str) -> Result<String, ClusterError> {
@@ -170,14 +184,20 @@ impl ApiConnection {
         })
     }
 
-    /// Returns the last lines of the log of a pod: at most `lines`. Long lines are cut.
+    /// Returns the last lines of the log of a container: at most `lines`. Long lines are cut.
     ///
     /// # Errors
     /// If the cluster is away or refuses, such as for a pod without a started container.
-    pub fn last_log_lines(&self, pod: &str, lines: usize) -> Result<Vec<String>, ClusterError> {
+    pub fn last_log_lines(
+        &self,
+        pod: &str,
+        container: Option<&str>,
+        lines: usize,
+    ) -> Result<Vec<String>, ClusterError> {
         let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
-        let path = Resource::PodLogs.path(&self.namespace, Some(pod));
-        let text = self.text_at(&what, &format!("{path}?tailLines={lines}"))?;
+        let path = self.log_path(pod);
+        let of = container.map_or_else(String::new, |name| format!("&container={name}"));
+        let text = self.text_at(&what, &format!("{path}?tailLines={lines}{of}"))?;
         Ok(shortened(&text))
     }
 
@@ -232,6 +252,34 @@ impl ApiConnection {
             }
             made => made,
         }
+    }
+
+    /// Asks the cluster if it would create this object. The cluster runs all its checks and stores nothing.
+    ///
+    /// # Errors
+    /// If the cluster is away or would refuse.
+    pub fn try_create(&self, resource: Resource, object: &Value) -> Result<(), ClusterError> {
+        let what = Asked(Verb::Create, resource, name_of(object)).to_string();
+        let path = format!("{}?dryRun=All", resource.path(&self.namespace, None));
+        let body = object.to_string().into_bytes();
+        let request = || {
+            Request::post(&path)
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body.clone())
+        };
+        self.json(&what, request, Heed::Stop).map(|_| ())
+    }
+
+    /// Returns the events of an object, as the cluster lists them.
+    ///
+    /// # Errors
+    /// If the cluster is away or refuses.
+    pub fn events_of(&self, kind: &str, name: &str) -> Result<Vec<Event>, ClusterError> {
+        let what = Asked(Verb::List, Resource::Events, "").to_string();
+        let path = resource_events(&self.namespace, kind, name);
+        let found = self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)?;
+        let items = found["items"].as_array().into_iter().flatten();
+        Ok(items.map(Event::of).collect())
     }
 
     /// Changes members of an object.
@@ -352,7 +400,23 @@ fn judged(error: &kube::Error, what: &str) -> Judged {
                 false => status.message.clone(),
             };
             match status.code {
-                401 | 403 => Judged::Final(ClusterError::Forbidden { what, message }),
+                401 => Judged::Final(ClusterError::Unknown { what, message }),
+                403 => Judged::Final(match Rule::of(&message) {
+                    None => ClusterError::Forbidden { what, message },
+                    Some(rule) => ClusterError::Ruled {
+                        what,
+                        rule,
+                        message,
+                    },
+                }),
+                // A policy or a webhook chooses its own status.
+                400 | 422 if Rule::of(&message) == Some(Rule::Policy) => {
+                    Judged::Final(ClusterError::Ruled {
+                        what,
+                        rule: Rule::Policy,
+                        message,
+                    })
+                }
                 // Too many requests, and unavailable servers behind the API server.
                 429 | 500 | 502 | 503 | 504 => Judged::Away(message),
                 status => Judged::Final(ClusterError::Refused {
@@ -389,6 +453,13 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     said
+}
+
+/// The path of the events of an object.
+fn resource_events(namespace: &str, kind: &str, name: &str) -> String {
+    let path = Resource::Events.path(namespace, None);
+    // Names are letters, digits, `-` and `.`.
+    format!("{path}?fieldSelector=involvedObject.kind%3D{kind}%2CinvolvedObject.name%3D{name}")
 }
 
 /// The name of an object, or empty without a name.
