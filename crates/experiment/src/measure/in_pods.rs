@@ -455,7 +455,8 @@ impl Experiment<'_> {
                 many => format!("{many} generators"),
             }
         ));
-        let (recordings, generators) = stage.generate(up, &GeneratorJob::Round(Box::new(spec)), &mut readings)?;
+        let (recordings, generators) =
+            stage.generate(up, &GeneratorJob::Round(Box::new(spec)), &mut readings)?;
         let parts = parts_of(&recordings);
         Ok(Generated {
             parts,

@@ -26,6 +26,9 @@ const READ: Duration = Duration::from_secs(3);
 /// Maximum normal time of a cluster to create the pods of a Job.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
+/// Time limit for the last lines of a container that has ended.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(15);
+
 /// The observation of generators that have not all started.
 struct Arrival {
     began: Instant,
@@ -247,7 +250,22 @@ impl Stage<'_> {
         self.named(*index, &format!("{}, {why}{words}", pod.placed()))
     }
 
+    /// The result of a generator that has ended. Its last lines may arrive a moment after its end, because the pod
+    /// can have other containers that still run.
     fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
+        let began = instant();
+        loop {
+            match self.result_now(pod) {
+                Err(RoundError::Generator(reason)) if began.elapsed() < WRITTEN_WITHIN => {
+                    tracing::debug!(reason, "the log of a generator is read again");
+                    self.connection().pause(LOOK);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn result_now(&self, pod: &PodState) -> Result<Recording, RoundError> {
         let log = self.connection().log(&pod.name, pod.container.as_deref())?;
         let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
         let bytes = result::read(&log).map_err(wrong)?;
