@@ -303,7 +303,6 @@ impl Summary {
             .collect();
         let names = compared.iter().map(|(row, _)| row.variant.name.as_str());
         let compared_names: Vec<&str> = names.collect();
-        let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
         let rounds = rounds(&rows);
@@ -342,7 +341,7 @@ impl Summary {
             baselines: rows.iter().filter(|row| row.is_baseline()).count(),
             headline: frame.headline,
             confidence: CONFIDENCE,
-            comparisons,
+            comparisons: compared.len(),
             confidence_each: frame.confidence_each(frame.headline),
             ladder: ladder::of(recording, &rows, &frame),
             factors: factors::of(recording, &rows, &frame),

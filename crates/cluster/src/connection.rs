@@ -21,6 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time to wait for an API server that is away.
 const AWAY_MOST: Duration = Duration::from_secs(90);
+/// Time to wait for a response that only explains another failure.
+const AWAY_BRIEFLY: Duration = Duration::from_secs(3);
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
@@ -48,6 +50,8 @@ pub enum Heed {
     Stop,
     /// The call continues: created objects must be removed in any case.
     Nothing,
+    /// A stop request ends the call, and so does a short outage: the response only explains another failure.
+    StopAndOutage,
 }
 
 /// Reads the monotonic clock. No other code of this crate reads it.
@@ -169,15 +173,15 @@ impl ApiConnection {
         let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
         let path = self.log_path(pod);
         let query = container.map_or_else(String::new, |name| format!("?container={name}"));
-        self.text_at(&what, &format!("{path}{query}"))
+        self.text_at(&what, &format!("{path}{query}"), Heed::Stop)
     }
 
     fn log_path(&self, pod: &str) -> String {
         Resource::PodLogs.path(&self.namespace, Some(pod))
     }
 
-    fn text_at(&self, what: &str, path: &str) -> Result<String, ClusterError> {
-        self.patiently(what, Heed::Stop, || {
+    fn text_at(&self, what: &str, path: &str, heed: Heed) -> Result<String, ClusterError> {
+        self.patiently(what, heed, || {
             let request = Request::get(path).body(Vec::new());
             let request = request.map_err(kube::Error::HttpError)?;
             self.runtime.block_on(self.client.request_text(request))
@@ -197,7 +201,8 @@ impl ApiConnection {
         let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
         let path = self.log_path(pod);
         let of = container.map_or_else(String::new, |name| format!("&container={name}"));
-        let text = self.text_at(&what, &format!("{path}?tailLines={lines}{of}"))?;
+        let path = format!("{path}?tailLines={lines}{of}");
+        let text = self.text_at(&what, &path, Heed::StopAndOutage)?;
         Ok(shortened(&text))
     }
 
@@ -277,7 +282,8 @@ impl ApiConnection {
     pub fn events_of(&self, kind: &str, name: &str) -> Result<Vec<Event>, ClusterError> {
         let what = Asked(Verb::List, Resource::Events, "").to_string();
         let path = resource_events(&self.namespace, kind, name);
-        let found = self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)?;
+        let get = || Request::get(&path).body(Vec::new());
+        let found = self.json(&what, get, Heed::StopAndOutage)?;
         let items = found["items"].as_array().into_iter().flatten();
         Ok(items.map(Event::of).collect())
     }
@@ -355,10 +361,14 @@ impl ApiConnection {
                 Judged::Away(last) => last,
             };
             tracing::debug!(what, last, "the API server does not answer");
-            if heed == Heed::Stop && (self.is_stopped)() {
+            if heed != Heed::Nothing && (self.is_stopped)() {
                 return Err(ClusterError::Stopped { what });
             }
-            if began.elapsed() >= AWAY_MOST {
+            let most = match heed {
+                Heed::StopAndOutage => AWAY_BRIEFLY,
+                Heed::Stop | Heed::Nothing => AWAY_MOST,
+            };
+            if began.elapsed() >= most {
                 let seconds = began.elapsed().as_secs();
                 return Err(ClusterError::Away {
                     what,

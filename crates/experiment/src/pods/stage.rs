@@ -11,7 +11,7 @@ use cluster::generators::{Generators, TOLD_IN};
 use cluster::kubelet::Readings;
 use cluster::node::NodeDescription;
 use cluster::owner::Round as OwnedRound;
-use cluster::state::PodState;
+use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ApiConnection, ClusterError, Run};
 use lab::Endpoint;
@@ -340,6 +340,9 @@ impl<'c> Stage<'c> {
 
     /// The end of the log of a pod. `None` if it cannot be read, such as before the container has started.
     pub(crate) fn log_of(&self, pod: &PodState) -> Option<PodLog> {
+        if matches!(pod.phase, Phase::Coming(_)) {
+            return None;
+        }
         let container = pod.container.as_deref();
         let read = self.connection();
         let last_lines = read.last_log_lines(&pod.name, container, LINES_KEPT).ok()?;

@@ -239,11 +239,8 @@ impl Stage<'_> {
         let Loss {
             index, pod, why, ..
         } = loss;
-        let log = self
-            .connection()
-            .log(&pod.name, pod.container.as_deref())
-            .unwrap_or_default();
-        let words = match result::last_words(&log) {
+        let log = self.log_of(pod).map(|log| log.last_lines.join("\n"));
+        let words = match result::last_words(&log.unwrap_or_default()) {
             words if words.is_empty() => words,
             words => format!(". Its output: {words}{}", advice_on(&words)),
         };
