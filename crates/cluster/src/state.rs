@@ -71,7 +71,7 @@ const UNPLACED: &str = "no node accepts it: ";
 const UNTAKEN: &str = "the kubelet of its node has not taken it";
 
 impl PodState {
-    /// True if no node has taken it: the scheduler has found none, or the kubelet is silent.
+    /// True if no node has taken it. The scheduler may have found no place for it, or the kubelet is silent.
     #[must_use]
     pub fn is_unplaced(&self) -> bool {
         matches!(&self.phase, Phase::Coming(why) if why.starts_with(UNPLACED) || why == UNTAKEN)

@@ -35,11 +35,11 @@ use crate::pods::barrier::policy_advice;
 use crate::prove::{Proven, RequestCounts};
 
 /// Attempts to reach a system before the proof.
-const REACH_TRIES: u32 = 5;
+const REACH_TRIES: u32 = 3;
 /// Time limit of one attempt.
 const REACH_WITHIN: Duration = Duration::from_secs(2);
 /// Pause between two attempts.
-const REACH_AGAIN: Duration = Duration::from_millis(500);
+const REACH_AGAIN: Duration = Duration::from_secs(1);
 
 /// The first generator's report of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -146,7 +146,7 @@ impl Experiment<'_> {
         peers.expect("a shard is sent in peers")
     }
 
-    /// Rejects the variants with a system that one of the generators does not reach. All pods are ready by now, but
+    /// Rejects the variants with a system that a generator does not reach. All pods are ready by now, but
     /// a kubelet makes this check from its own node. Rules for connections between pods may differ.
     fn reach_systems(&mut self) -> Result<(), Invalid> {
         let unreached = self.unreached();

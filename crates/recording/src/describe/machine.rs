@@ -92,7 +92,7 @@ fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The rounds that the cluster took a pod from, in words. `None` if it took none.
+/// The rounds that the cluster took a pod from, in words.
 pub fn lost_rounds(recording: &Recording) -> Option<String> {
     let lost = &recording.cluster.as_ref()?.lost_rounds;
     let last = lost.last()?;
