@@ -509,12 +509,11 @@ fn order(text: &str) -> Result<Order, String> {
 
 /// The most serious event of a run, as its exit code.
 fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
-    let interrupted = recording
-        .interrupted
-        .then(|| match recording.ended_because {
-            Some(_) => Exit::NotReady,
-            None => Exit::Interrupted,
-        });
+    let ending = match recording.ended_because {
+        Some(_) => Exit::NotReady,
+        None => Exit::Interrupted,
+    };
+    let interrupted = recording.interrupted.then_some(ending);
     let rows = summary.variants.iter().map(|row| match &row.verdict {
         Verdict::Invalid { kind, .. } => Exit::from(*kind),
         Verdict::Withheld { .. } => Exit::Withheld,

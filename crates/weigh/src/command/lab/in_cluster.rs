@@ -21,6 +21,33 @@ use super::{Recorded, Run};
 use crate::cluster_args::ClusterArgs;
 
 impl Run<'_> {
+    /// Refuses a lab or a flag that a cluster cannot have, before the connection to a cluster. Returns the files
+    /// of the lab.
+    fn checked(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        if let Some(reason) = refusal::refusal(lab, lab.generators) {
+            return Err(Failure::bad_input(format!(
+                "`{}` in a cluster: {reason}",
+                lab.name
+            )));
+        }
+        manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
+        let flags = [(self.flamegraph, "--flamegraph"), (self.why, "--why")];
+        if let Some((_, flag)) = flags.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::bad_input(format!(
+                "`{flag}` samples processes of this machine, not processes of a cluster"
+            )));
+        }
+        // A private key must not become an object of the cluster.
+        if lab.protocol.client.is_some() {
+            return Err(Failure::bad_input(format!(
+                "expected a lab without `load.tls` for `--on kubernetes`, found `{}`, whose key is a file of this machine. Measure it on this machine",
+                lab.name
+            )));
+        }
+        self.consent.given().check_in_cluster(lab)?;
+        files_of(lab)
+    }
+
     /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
     /// passed.
     pub(super) fn recorded_in_cluster(
@@ -31,34 +58,8 @@ impl Run<'_> {
         console: Console,
         stop: &StopSignal,
     ) -> Result<Recorded, Failure> {
-        if let Some(reason) = refusal::refusal(lab, lab.generators) {
-            return Err(Failure::bad_input(format!(
-                "`{}` in a cluster: {reason}",
-                lab.name
-            )));
-        }
+        let files = self.checked(lab)?;
         let image = args.image()?;
-        // Checked before the connection to a cluster.
-        manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
-        let files = files_of(lab)?;
-        if self.flamegraph {
-            return Err(Failure::bad_input(
-                "`--flamegraph` samples processes of this machine, not processes of a cluster",
-            ));
-        }
-        // A private key must not become an object of the cluster.
-        if lab.protocol.client.is_some() {
-            return Err(Failure::bad_input(format!(
-                "expected a lab without `load.tls` for `--on kubernetes`, found `{}`, whose key is a file of this machine. Measure it on this machine",
-                lab.name
-            )));
-        }
-        if self.why {
-            return Err(Failure::bad_input(
-                "`--why` samples processes of this machine, not processes of a cluster",
-            ));
-        }
-        self.consent.given().check_in_cluster(lab)?;
         let place = args.place();
         let asked = stop.clone();
         let connection = ApiConnection::open(&place, move || asked.is_asked())
