@@ -71,14 +71,15 @@ pub(crate) fn first_loss(
             _ => {}
         }
     }
+    let was_coming = |index: &u32| {
+        let earlier = before.get(index);
+        earlier.is_none_or(|it| matches!(it.phase, Phase::Coming(_)))
+    };
     for (index, pod) in now {
-        let had_started = before
-            .get(index)
-            .is_none_or(|it| !matches!(it.phase, Phase::Coming(_)));
         match &pod.phase {
             Phase::Lost(why) => lose(Rank::Taken, *index, pod, why),
             Phase::Failed(why) => lose(rank_of(why), *index, pod, why),
-            Phase::Leaving if had_started => {
+            Phase::Leaving if !(before.contains_key(index) && was_coming(index)) => {
                 lose(Rank::Leaving, *index, pod, "is being removed");
             }
             Phase::Leaving => {
@@ -95,7 +96,9 @@ pub(crate) fn first_loss(
     // A generator that has not started is a cause only if another one has given up.
     if !losses.is_empty() {
         for (index, pod) in now {
-            if let Phase::Coming(why) = &pod.phase {
+            if let Phase::Coming(why) = &pod.phase
+                && was_coming(index)
+            {
                 let (pod, why) = (pod.clone(), never_came(why));
                 losses.push(Loss {
                     index: *index,
@@ -169,6 +172,26 @@ mod tests {
             assert_eq!(loss.is_of_the_cluster(), is_worth, "{status}");
             assert_eq!(loss.ended_by_itself(), !is_worth, "{status}");
         }
+        let unplaced = json!({"phase": "Pending", "conditions": [{
+            "type": "PodScheduled", "status": "False", "message": "Insufficient cpu"}]});
+        // The first has given up, because the second has never had a node.
+        let before = BTreeMap::from([
+            (0, generator(0, &json!({"phase": "Running"}), None)),
+            (1, generator(1, &unplaced, None)),
+        ]);
+        let now = BTreeMap::from([
+            (0, generator(0, &failed(5), None)),
+            (1, generator(1, &unplaced, None)),
+        ]);
+        let loss = first_loss(&before, &now).expect("a loss");
+        assert_eq!(
+            (loss.index, loss.why.as_str(), loss.is_of_the_cluster()),
+            (
+                1,
+                "did not start: no node accepts it: Insufficient cpu",
+                false
+            )
+        );
         // A generator that is still coming is no loss.
         let coming = BTreeMap::from([(0, generator(0, &json!({"phase": "Pending"}), None))]);
         assert_eq!(first_loss(&coming, &coming), None);
@@ -181,8 +204,6 @@ mod tests {
             "type": "DisruptionTarget", "status": "True",
             "reason": "EvictionByEvictionAPI", "message": "evicting",
         }]});
-        let unplaced = json!({"phase": "Pending", "conditions": [{
-            "type": "PodScheduled", "status": "False", "message": "Insufficient cpu"}]});
         let killed = json!({"phase": "Failed", "containerStatuses": [
             {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]});
         let one = |status: &Value, at| Some(generator(0, status, at));
@@ -223,11 +244,6 @@ mod tests {
                 "the second ended by itself",
                 [one(&running, None), two(&failed(5), None)],
                 was("ended with exit code 5"),
-            ),
-            (
-                "the first has given up, the second has never had a node",
-                [one(&failed(5), None), two(&unplaced, None)],
-                was("did not start: no node accepts it: Insufficient cpu"),
             ),
             (
                 "the second was killed for its memory, and the first misses it",
