@@ -81,6 +81,7 @@ module() { # PATH VERSION
 compile() { # PROGRAM PACKAGE [LINKER FLAGS]
   [ -x "$state/bin/$1" ] && return
   local began=$SECONDS
+  say "$1 is built now"
   cp go.mod go.mod.as-written
   CGO_ENABLED=0 nice -n "${WEIGH_CLUSTER_NICE:-5}" go build -mod=mod -buildvcs=false -trimpath \
     -ldflags "-s -w ${3:-}" -o "$state/bin/$1" "$2"

@@ -94,8 +94,10 @@ pub struct Summary {
     pub question: Option<String>,
     /// Kind of the run: a lab or a single load.
     pub kind: Kind,
-    /// True if the user stopped the run.
+    /// True if the run ended before its last round.
     pub interrupted: bool,
+    /// The reason why a cluster ended the run before its last round.
+    pub ended_because: Option<String>,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
     /// Mean length of a round in seconds, from its first measurement to the first measurement of the next
@@ -301,7 +303,6 @@ impl Summary {
             .collect();
         let names = compared.iter().map(|(row, _)| row.variant.name.as_str());
         let compared_names: Vec<&str> = names.collect();
-        let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
         let rounds = rounds(&rows);
@@ -319,6 +320,7 @@ impl Summary {
             question: recording.lab.as_ref().map(|lab| lab.question.clone()),
             kind: recording.kind,
             interrupted: recording.interrupted,
+            ended_because: recording.ended_because.clone(),
             seed: recording.seed,
             round_s: frame.round_s,
             is_open_loop,
@@ -339,7 +341,7 @@ impl Summary {
             baselines: rows.iter().filter(|row| row.is_baseline()).count(),
             headline: frame.headline,
             confidence: CONFIDENCE,
-            comparisons,
+            comparisons: compared.len(),
             confidence_each: frame.confidence_each(frame.headline),
             ladder: ladder::of(recording, &rows, &frame),
             factors: factors::of(recording, &rows, &frame),

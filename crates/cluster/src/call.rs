@@ -50,6 +50,8 @@ pub enum Resource {
     Deployments,
     /// StatefulSets of the user's manifests.
     StatefulSets,
+    /// The reasons why an object does not progress.
+    Events,
     /// The machines that pods run on.
     Nodes,
     /// The kubelet behind a node.
@@ -72,6 +74,7 @@ pub const NEEDED: &[(Resource, &[Verb])] = &[
     (Resource::PodLogs, &[Verb::Get]),
     (Resource::Deployments, &[Verb::Create, Verb::List]),
     (Resource::StatefulSets, &[Verb::Create, Verb::List]),
+    (Resource::Events, &[Verb::List]),
     (Resource::Nodes, &[Verb::Get]),
     (Resource::NodeProxy, &[Verb::Get]),
 ];
@@ -99,6 +102,7 @@ impl Resource {
             Resource::PodLogs => "pods/log",
             Resource::Deployments => "deployments",
             Resource::StatefulSets => "statefulsets",
+            Resource::Events => "events",
             Resource::Nodes => "nodes",
             Resource::NodeProxy => "nodes/proxy",
         }
@@ -122,6 +126,7 @@ impl Resource {
             Resource::PodLogs => "log of pod",
             Resource::Deployments => "Deployment",
             Resource::StatefulSets => "StatefulSet",
+            Resource::Events => "event",
             Resource::Nodes => "node",
             Resource::NodeProxy => "kubelet of node",
         }

@@ -11,6 +11,9 @@ use tokio::runtime::Runtime;
 
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
+use crate::event::Event;
+use crate::proxy::{ProxyVariables, proxy_url_of};
+use crate::rule::Rule;
 
 /// Time limit for the API server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -18,6 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time to wait for an API server that is away.
 const AWAY_MOST: Duration = Duration::from_secs(90);
+/// Time to wait for a response that only explains another failure.
+const AWAY_BRIEFLY: Duration = Duration::from_secs(3);
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
@@ -45,6 +50,8 @@ pub enum Heed {
     Stop,
     /// The call continues: created objects must be removed in any case.
     Nothing,
+    /// A stop request ends the call, and so does a short outage: the response only explains another failure.
+    StopAndOutage,
 }
 
 /// Reads the monotonic clock. No other code of this crate reads it.
@@ -98,9 +105,11 @@ impl ApiConnection {
             context: place.context.clone(),
             ..KubeConfigOptions::default()
         };
+        let read = read.map(|file| (proxy_url_of(&file, place.context.as_deref()), file));
+        let given = read.as_ref().ok().and_then(|(given, _)| given.clone());
         let mut config = runtime.block_on(async {
             match read {
-                Ok(file) => Config::from_custom_kubeconfig(file, &options)
+                Ok((_, file)) => Config::from_custom_kubeconfig(file, &options)
                     .await
                     .map_err(|error| nowhere(&error)),
                 // Within a pod there is no file. A given context requires a file.
@@ -108,6 +117,9 @@ impl ApiConnection {
                 Err(_) => Config::infer().await.map_err(|error| nowhere(&error)),
             }
         })?;
+        config.proxy_url = ProxyVariables::read()
+            .proxy_for(given.as_deref(), &config.cluster_url)
+            .map_err(ClusterError::Nowhere)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
         // The loop in this file counts tries, because it checks between them if the user wants to stop.
@@ -153,31 +165,44 @@ impl ApiConnection {
         self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
     }
 
-    /// Returns the text behind an object: the log of a pod.
+    /// Returns the log of a container of a pod. `None` for the only container.
     ///
     /// # Errors
     /// If the object does not exist, or the cluster is away or refuses.
-    pub fn text(&self, resource: Resource, name: &str) -> Result<String, ClusterError> {
-        let what = Asked(Verb::Get, resource, name).to_string();
-        self.text_at(&what, &resource.path(&self.namespace, Some(name)))
+    pub fn log(&self, pod: &str, container: Option<&str>) -> Result<String, ClusterError> {
+        let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
+        let path = self.log_path(pod);
+        let query = container.map_or_else(String::new, |name| format!("?container={name}"));
+        self.text_at(&what, &format!("{path}{query}"), Heed::Stop)
     }
 
-    fn text_at(&self, what: &str, path: &str) -> Result<String, ClusterError> {
-        self.patiently(what, Heed::Stop, || {
+    fn log_path(&self, pod: &str) -> String {
+        Resource::PodLogs.path(&self.namespace, Some(pod))
+    }
+
+    fn text_at(&self, what: &str, path: &str, heed: Heed) -> Result<String, ClusterError> {
+        self.patiently(what, heed, || {
             let request = Request::get(path).body(Vec::new());
             let request = request.map_err(kube::Error::HttpError)?;
             self.runtime.block_on(self.client.request_text(request))
         })
     }
 
-    /// Returns the last lines of the log of a pod: at most `lines`. Long lines are cut.
+    /// Returns the last lines of the log of a container: at most `lines`. Long lines are cut.
     ///
     /// # Errors
     /// If the cluster is away or refuses, such as for a pod without a started container.
-    pub fn last_log_lines(&self, pod: &str, lines: usize) -> Result<Vec<String>, ClusterError> {
+    pub fn last_log_lines(
+        &self,
+        pod: &str,
+        container: Option<&str>,
+        lines: usize,
+    ) -> Result<Vec<String>, ClusterError> {
         let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
-        let path = Resource::PodLogs.path(&self.namespace, Some(pod));
-        let text = self.text_at(&what, &format!("{path}?tailLines={lines}"))?;
+        let path = self.log_path(pod);
+        let of = container.map_or_else(String::new, |name| format!("&container={name}"));
+        let path = format!("{path}?tailLines={lines}{of}");
+        let text = self.text_at(&what, &path, Heed::StopAndOutage)?;
         Ok(shortened(&text))
     }
 
@@ -232,6 +257,35 @@ impl ApiConnection {
             }
             made => made,
         }
+    }
+
+    /// Asks the cluster if it would create this object. The cluster runs all its checks and stores nothing.
+    ///
+    /// # Errors
+    /// If the cluster is away or would refuse.
+    pub fn try_create(&self, resource: Resource, object: &Value) -> Result<(), ClusterError> {
+        let what = Asked(Verb::Create, resource, name_of(object)).to_string();
+        let path = format!("{}?dryRun=All", resource.path(&self.namespace, None));
+        let body = object.to_string().into_bytes();
+        let request = || {
+            Request::post(&path)
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body.clone())
+        };
+        self.json(&what, request, Heed::Stop).map(|_| ())
+    }
+
+    /// Returns the events of an object, as the cluster lists them.
+    ///
+    /// # Errors
+    /// If the cluster is away or refuses.
+    pub fn events_of(&self, kind: &str, name: &str) -> Result<Vec<Event>, ClusterError> {
+        let what = Asked(Verb::List, Resource::Events, "").to_string();
+        let path = resource_events(&self.namespace, kind, name);
+        let get = || Request::get(&path).body(Vec::new());
+        let found = self.json(&what, get, Heed::StopAndOutage)?;
+        let items = found["items"].as_array().into_iter().flatten();
+        Ok(items.map(Event::of).collect())
     }
 
     /// Changes members of an object.
@@ -307,10 +361,14 @@ impl ApiConnection {
                 Judged::Away(last) => last,
             };
             tracing::debug!(what, last, "the API server does not answer");
-            if heed == Heed::Stop && (self.is_stopped)() {
+            if heed != Heed::Nothing && (self.is_stopped)() {
                 return Err(ClusterError::Stopped { what });
             }
-            if began.elapsed() >= AWAY_MOST {
+            let most = match heed {
+                Heed::StopAndOutage => AWAY_BRIEFLY,
+                Heed::Stop | Heed::Nothing => AWAY_MOST,
+            };
+            if began.elapsed() >= most {
                 let seconds = began.elapsed().as_secs();
                 return Err(ClusterError::Away {
                     what,
@@ -352,7 +410,23 @@ fn judged(error: &kube::Error, what: &str) -> Judged {
                 false => status.message.clone(),
             };
             match status.code {
-                401 | 403 => Judged::Final(ClusterError::Forbidden { what, message }),
+                401 => Judged::Final(ClusterError::Unknown { what, message }),
+                403 => Judged::Final(match Rule::of(&message) {
+                    None => ClusterError::Forbidden { what, message },
+                    Some(rule) => ClusterError::Ruled {
+                        what,
+                        rule,
+                        message,
+                    },
+                }),
+                // A policy or a webhook chooses its own status.
+                400 | 422 if Rule::of(&message) == Some(Rule::Policy) => {
+                    Judged::Final(ClusterError::Ruled {
+                        what,
+                        rule: Rule::Policy,
+                        message,
+                    })
+                }
                 // Too many requests, and unavailable servers behind the API server.
                 429 | 500 | 502 | 503 | 504 => Judged::Away(message),
                 status => Judged::Final(ClusterError::Refused {
@@ -389,6 +463,13 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     said
+}
+
+/// The path of the events of an object.
+fn resource_events(namespace: &str, kind: &str, name: &str) -> String {
+    let path = Resource::Events.path(namespace, None);
+    // Names are letters, digits, `-` and `.`.
+    format!("{path}?fieldSelector=involvedObject.kind%3D{kind}%2CinvolvedObject.name%3D{name}")
 }
 
 /// The name of an object, or empty without a name.

@@ -1,5 +1,7 @@
 //! The errors of a cluster.
 
+use crate::rule::Rule;
+
 /// An operation of a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -14,6 +16,26 @@ pub enum ClusterError {
         /// The request, as a verb and its object.
         what: String,
         /// The message of the cluster.
+        message: String,
+    },
+    /// The API server does not accept the credentials: they are wrong, or have expired.
+    #[error(
+        "the cluster does not accept the credentials for the request to {what}: {message}. They may have expired. Renew them, or choose others with KUBECONFIG and `--context`"
+    )]
+    Unknown {
+        /// The request, as a verb and its object.
+        what: String,
+        /// The message of the cluster.
+        message: String,
+    },
+    /// A rule of the namespace or of the cluster does not allow the object. Other rights would not help.
+    #[error("{rule} does not allow weigh to {what}: {message}. {}", rule.remedy())]
+    Ruled {
+        /// The request, as a verb and its object.
+        what: String,
+        /// The rule.
+        rule: Rule,
+        /// The message of the cluster, which names the object and the rule.
         message: String,
     },
     /// The cluster refused it.
@@ -69,6 +91,16 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// True if the cluster does not take this object, and might take another: a mistake in the object, or a rule
+    /// of the namespace.
+    #[must_use]
+    pub fn is_about_the_object(&self) -> bool {
+        matches!(
+            self,
+            ClusterError::Refused { .. } | ClusterError::Ruled { .. }
+        )
+    }
+
     /// True if the requested object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

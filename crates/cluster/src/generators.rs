@@ -30,6 +30,8 @@ pub struct Generators {
     pub deadline: Duration,
 }
 
+/// The name of the container.
+pub const CONTAINER: &str = "generator";
 /// The folder in the pods with their input, as `job.json`.
 pub const TOLD_IN: &str = "/etc/weigh";
 
@@ -76,9 +78,20 @@ impl Generators {
         })
     }
 
+    /// Returns one of the pods of the Job. The cluster can check it before the first round.
+    #[must_use]
+    pub fn pod(&self) -> Value {
+        let job = self.job();
+        let mut pod = job["spec"]["template"].clone();
+        pod["apiVersion"] = json!("v1");
+        pod["kind"] = json!("Pod");
+        pod["metadata"]["name"] = json!(format!("{}-check", self.object));
+        pod
+    }
+
     fn container(&self) -> Value {
         json!({
-            "name": "generator",
+            "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": self.pull,
             "args": self.args,
@@ -172,6 +185,8 @@ mod tests {
             spread["labelSelector"]["matchLabels"],
             job["spec"]["template"]["metadata"]["labels"]
         );
+        assert_eq!(generators.pod()["spec"], *pod);
+        assert_eq!(generators.pod()["metadata"]["name"], "g-1-check");
         assert_eq!(pod["volumes"][0]["secret"]["secretName"], "g-1");
         assert_eq!(generators.secret("")["metadata"]["name"], "g-1");
         assert_eq!(

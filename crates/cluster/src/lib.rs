@@ -4,11 +4,14 @@
 //! |---|---|
 //! | the requests to the API, and the permission of each | [`call`] |
 //! | a connection that survives short outages of the API server | [`connection`] |
+//! | the proxy on the way to the API server | `proxy` |
 //! | one owner of all objects of a run, so that no object is left | [`owner`] |
 //! | pods, Deployments and Services of measured systems | [`workload`] |
 //! | manifests of the user instead of these: the applied objects, and their names | [`manifests`] |
 //! | the Job with the pods that send the load | [`generators`] |
 //! | the state of pods | [`state`] |
+//! | the events of an object | [`event`] |
+//! | rules of a namespace that refuse an object | [`rule`] |
 //! | processor time and memory, from the kubelet | [`kubelet`] |
 //! | the description of nodes | [`node`] |
 //!
@@ -18,11 +21,14 @@
 pub mod call;
 pub mod connection;
 mod error;
+pub mod event;
 pub mod generators;
 pub mod kubelet;
 pub mod manifests;
 pub mod node;
 pub mod owner;
+mod proxy;
+pub mod rule;
 pub mod state;
 pub mod workload;
 

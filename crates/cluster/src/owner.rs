@@ -8,6 +8,7 @@
 //!
 //! Within a run each round has its own owner, a ConfigMap. Removing the ConfigMap ends the pods of the round.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub const RUN: &str = "weighbridge/run";
 pub const ROUND: &str = "weighbridge/round";
 /// Time limit for the cluster to remove the objects of an owner.
 const GONE_WITHIN: Duration = Duration::from_secs(90);
+/// Time limit for a node to end a pod after its grace period. A kubelet that runs needs about a second.
+const SILENT_AFTER: Duration = Duration::from_secs(30);
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -94,15 +97,17 @@ pub fn name_of_run(id: &str) -> String {
 
 impl<'c> Run<'c> {
     /// Creates the owner. `id` is the unique name of the run: at most 30 lower-case letters, digits and `-`.
+    /// `image` is the image of the generators. The owner starts no pod, but a policy may read its image.
     ///
     /// # Errors
     /// If the cluster refuses.
     pub fn begin(
         connection: &'c ApiConnection,
         id: &str,
+        image: &str,
         time_to_live: Duration,
     ) -> Result<Run<'c>, ClusterError> {
-        let job = owner_job(id, time_to_live);
+        let job = owner_job(id, image, time_to_live);
         let made = connection.create(Resource::Jobs, &job)?;
         let owner = Owner::found(connection, Resource::Jobs, "batch/v1", "Job", &made)?;
         Ok(Run {
@@ -140,6 +145,15 @@ impl<'c> Run<'c> {
             .create(resource, &self.adopted(object, &self.owner, None))
     }
 
+    /// Asks the cluster if it would create an object that belongs to the run. It stores nothing.
+    ///
+    /// # Errors
+    /// If the cluster would refuse.
+    pub fn try_create(&self, resource: Resource, object: Value) -> Result<(), ClusterError> {
+        self.connection
+            .try_create(resource, &self.adopted(object, &self.owner, None))
+    }
+
     /// Creates the owner of a round.
     ///
     /// # Errors
@@ -175,6 +189,15 @@ impl<'c> Run<'c> {
     /// If the cluster is away, or an object remains.
     pub fn end(self) -> Result<(), ClusterError> {
         end(self.connection, &self.id)
+    }
+
+    /// Removes the owner without a wait. For a run with objects that the cluster has not removed before.
+    ///
+    /// # Errors
+    /// If the cluster is away.
+    pub fn end_at_once(self) -> Result<(), ClusterError> {
+        self.connection
+            .delete(Resource::Jobs, &name_of_run(&self.id))
     }
 
     fn adopted(&self, mut object: Value, owner: &Owner, round: Option<u32>) -> Value {
@@ -267,32 +290,56 @@ fn wait_until_gone(
     let began = now();
     loop {
         let mut left = Vec::new();
+        let mut kept_by = BTreeSet::new();
+        let mut are_stuck = true;
         for kind in kinds {
             for object in connection.list(*kind, selector, Heed::Nothing)? {
                 left.push(format!("{} `{}`", kind.singular(), name_of(&object)));
+                let node = kept_on(&object).filter(|_| *kind == Resource::Pods);
+                are_stuck &= node.is_some() || *kind != Resource::Pods;
+                kept_by.extend(node.map(str::to_owned));
             }
         }
         if left.is_empty() {
             return Ok(());
         }
-        if began.elapsed() >= GONE_WITHIN {
-            let namespace = connection.namespace();
+        // Only a node can end a pod of it, so waiting for a silent node is useless.
+        let is_silent = are_stuck && !kept_by.is_empty() && began.elapsed() >= SILENT_AFTER;
+        if is_silent || began.elapsed() >= GONE_WITHIN {
             return Err(ClusterError::Left {
                 count: left.len(),
                 seconds: began.elapsed().as_secs(),
                 names: left.iter().take(3).cloned().collect::<Vec<_>>().join(", "),
-                advice: format!(
-                    "Remove them: kubectl -n {namespace} delete pods,jobs,deployments,statefulsets,services,configmaps,secrets -l {RUN}={id}"
-                ),
+                advice: removal(connection.namespace(), id, &kept_by),
             });
         }
         connection.pause(LOOK);
     }
 }
 
-/// Returns the Job that owns a run.
+/// The node of a pod that is being removed.
+fn kept_on(pod: &Value) -> Option<&str> {
+    let node = pod["spec"]["nodeName"].as_str();
+    node.filter(|_| pod["metadata"]["deletionTimestamp"].is_string())
+}
+
+/// The command that removes the remaining objects of a run.
+fn removal(namespace: &str, id: &str, kept_by: &BTreeSet<String>) -> String {
+    let rest = "jobs,deployments,statefulsets,services,configmaps,secrets";
+    if kept_by.is_empty() {
+        return format!("Remove them: kubectl -n {namespace} delete pods,{rest} -l {RUN}={id}");
+    }
+    let nodes: Vec<String> = kept_by.iter().map(|node| format!("`{node}`")).collect();
+    format!(
+        "Pods on node {} do not end, so its kubelet may be gone. If the node is lost, remove them: kubectl -n {namespace} delete pods --force --grace-period=0 -l {RUN}={id} && kubectl -n {namespace} delete {rest} -l {RUN}={id}",
+        nodes.join(", ")
+    )
+}
+
+/// Returns the Job that owns a run. Policies for pod templates apply to it, although it starts no pod.
 #[must_use]
-pub fn owner_job(id: &str, time_to_live: Duration) -> Value {
+pub fn owner_job(id: &str, image: &str, time_to_live: Duration) -> Value {
+    let least = json!({"cpu": "10m", "memory": "16Mi"});
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -311,7 +358,21 @@ pub fn owner_job(id: &str, time_to_live: Duration) -> Value {
                 "metadata": {"labels": {MANAGED_BY.0: MANAGED_BY.1}},
                 "spec": {
                     "restartPolicy": "Never",
-                    "containers": [{"name": "none", "image": "none.invalid/none"}],
+                    "automountServiceAccountToken": false,
+                    "securityContext": {
+                        "runAsNonRoot": true,
+                        "runAsUser": 65_532,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [{
+                        "name": "none",
+                        "image": image,
+                        "resources": {"requests": least, "limits": least},
+                        "securityContext": {
+                            "allowPrivilegeEscalation": false,
+                            "capabilities": {"drop": ["ALL"]},
+                        },
+                    }],
                 },
             },
         },
@@ -359,8 +420,33 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_a_silent_node_are_removed_by_force_and_others_are_not() {
+        let pod = |metadata: Value| json!({"metadata": metadata, "spec": {"nodeName": "n2"}});
+        let leaving = pod(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        assert_eq!(kept_on(&leaving), Some("n2"));
+        assert_eq!(kept_on(&pod(json!({}))), None);
+        let advice = removal("space", "x", &BTreeSet::from(["n2".to_owned()]));
+        assert!(
+            advice.starts_with("Pods on node `n2` do not end"),
+            "{advice}"
+        );
+        assert!(
+            advice.contains("delete pods --force --grace-period=0 -l weighbridge/run=x"),
+            "{advice}"
+        );
+        let advice = removal("space", "x", &BTreeSet::new());
+        assert!(!advice.contains("--force"), "{advice}");
+    }
+
+    #[test]
     fn the_owner_of_a_run_ends_by_itself_and_starts_nothing() {
-        let job = owner_job("x", Duration::from_secs(600));
+        let job = owner_job(
+            "x",
+            "registry.example.org/weigh:1",
+            Duration::from_secs(600),
+        );
+        let container = &job["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container["image"], "registry.example.org/weigh:1");
         assert_eq!(job["spec"]["parallelism"], 0);
         assert_eq!(job["spec"]["activeDeadlineSeconds"], 600);
         assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 0);

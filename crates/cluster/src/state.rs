@@ -3,6 +3,9 @@
 use serde_json::Value;
 
 use crate::connection::name_of;
+use crate::generators::{self, GENERATORS};
+use crate::rule::explained;
+use crate::workload::{self, SERVES};
 
 /// The last observed state of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +24,10 @@ pub struct PodState {
     pub phase: Phase,
     /// Total restarts of its containers.
     pub restarts: u64,
-    /// The digest of the image of its first container.
+    /// The digest of the image of its container.
     pub image: Option<String>,
+    /// The container of the state: ours, or the container that failed or waits, or the first one.
+    pub container: Option<String>,
     /// The quality-of-service class: `Guaranteed`, `Burstable` or `BestEffort`.
     pub qos: Option<String>,
     /// Time of the request to delete it, in whole seconds. `None` if nobody asked.
@@ -42,6 +47,8 @@ pub enum Phase {
     Succeeded,
     /// It failed, with the reason.
     Failed(String),
+    /// The cluster took it away: an eviction, a preemption, a lost node. With the reason.
+    Lost(String),
     /// It is being removed.
     Leaving,
 }
@@ -58,7 +65,18 @@ const HOPELESS: [&str; 8] = [
     "ImageInspectError",
 ];
 
+/// The start of the reason of a pod without a node.
+const UNPLACED: &str = "no node accepts it: ";
+/// The reason of a pod that the scheduler gave to a node with a silent kubelet.
+const UNTAKEN: &str = "the kubelet of its node has not taken it";
+
 impl PodState {
+    /// True if no node has taken it. The scheduler may have found no place for it, or the kubelet is silent.
+    #[must_use]
+    pub fn is_unplaced(&self) -> bool {
+        matches!(&self.phase, Phase::Coming(why) if why.starts_with(UNPLACED) || why == UNTAKEN)
+    }
+
     /// Returns the state from the JSON of a pod.
     #[must_use]
     pub fn of(pod: &Value) -> PodState {
@@ -68,6 +86,8 @@ impl PodState {
             .as_str()
             .and_then(|text| text.parse().ok());
         let text = |value: &Value| value.as_str().map(str::to_owned);
+        let container = container_of(pod);
+        let own = statuses(pod).find(|it| it["name"].as_str() == container);
         PodState {
             name: name_of(pod).to_owned(),
             node: text(&pod["spec"]["nodeName"]),
@@ -78,7 +98,8 @@ impl PodState {
             index,
             phase: phase(pod),
             restarts: restarts(pod),
-            image: text(&pod["status"]["containerStatuses"][0]["imageID"]),
+            image: own.and_then(|own| text(&own["imageID"])),
+            container: container.map(str::to_owned),
             qos: text(&pod["status"]["qosClass"]),
             deleted_at: deleted_at(&pod["metadata"]),
         }
@@ -104,9 +125,56 @@ pub fn replica_failure(deployment: &Value) -> Option<String> {
         .find(|it| it["type"] == "ReplicaFailure" && it["status"] == "True")?;
     let message = failure["message"].as_str().unwrap_or("no reason given");
     Some(format!(
-        "`{}` cannot create a pod: {message}",
-        name_of(deployment)
+        "`{}` cannot create a pod: {}",
+        name_of(deployment),
+        explained(message)
     ))
+}
+
+fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
+    let containers = pod["status"]["containerStatuses"].as_array();
+    containers.into_iter().flatten()
+}
+
+/// The container of a pod of ours that never restarts. The other containers of the pod came from an admission
+/// webhook, such as the proxy of a service mesh, and may run for ever. Pods of a user's manifests have no such container.
+fn own_container(pod: &Value) -> Option<&'static str> {
+    let labels = &pod["metadata"]["labels"];
+    let name = if labels[GENERATORS].is_string() {
+        generators::CONTAINER
+    } else if labels[SERVES].is_string() {
+        workload::CONTAINER
+    } else {
+        return None;
+    };
+    let is_ours = |it: &Value| it["name"] == name;
+    let containers = pod["spec"]["containers"].as_array()?;
+    let is_final = pod["spec"]["restartPolicy"] == "Never";
+    (is_final && containers.iter().any(is_ours)).then_some(name)
+}
+
+/// The container of the state of a pod.
+fn container_of(pod: &Value) -> Option<&str> {
+    let has_trouble = |it: &&Value| {
+        it["state"]["terminated"]["exitCode"].as_i64().unwrap_or(0) != 0
+            || it["state"]["waiting"].is_object()
+    };
+    let troubled = statuses(pod).find(has_trouble);
+    own_container(pod)
+        .or_else(|| troubled.and_then(|it| it["name"].as_str()))
+        .or_else(|| pod["spec"]["containers"][0]["name"].as_str())
+        .or_else(|| pod["status"]["containerStatuses"][0]["name"].as_str())
+}
+
+/// The phase of a pod after its own container has ended, even if other containers still run.
+fn own_end(pod: &Value) -> Option<Phase> {
+    let own = own_container(pod)?;
+    let own = statuses(pod).find(|it| it["name"] == own)?;
+    let terminated = &own["state"]["terminated"];
+    match terminated["exitCode"].as_i64()? {
+        0 => Some(Phase::Succeeded),
+        _ => ended(terminated).map(Phase::Failed),
+    }
 }
 
 /// The API states the end of the grace period. A pod with a longer period has a later one.
@@ -129,12 +197,15 @@ fn phase(pod: &Value) -> Phase {
     match status["phase"].as_str().unwrap_or("Pending") {
         "Succeeded" => return Phase::Succeeded,
         // Checked before removal, because an evicted pod may be both.
-        "Failed" => return Phase::Failed(why_failed(pod)),
+        "Failed" => return failed(pod),
         _ => {}
+    }
+    if let Some(end) = own_end(pod).filter(|_| disrupted(status).is_none()) {
+        return end;
     }
     if pod["metadata"]["deletionTimestamp"].is_string() {
         // Draining a node evicts its pods. The API reports that before they have ended.
-        return disrupted(status).map_or(Phase::Leaving, Phase::Failed);
+        return disrupted(status).map_or(Phase::Leaving, Phase::Lost);
     }
     let containers = || status["containerStatuses"].as_array().into_iter().flatten();
     for container in containers() {
@@ -160,38 +231,49 @@ fn phase(pod: &Value) -> Phase {
         return Phase::Running;
     }
     let unplaced = conditions().find(|it| it["type"] == "PodScheduled" && it["status"] == "False");
-    let waiting = containers().find_map(|it| it["state"]["waiting"]["reason"].as_str());
+    let waiting = containers().find(|it| it["state"]["waiting"]["reason"].is_string());
     Phase::Coming(match (unplaced, waiting) {
         (Some(condition), _) => format!(
-            "no node accepts it: {}",
+            "{UNPLACED}{}",
             condition["message"].as_str().unwrap_or("no reason given")
         ),
-        (None, Some(waiting)) => waiting.to_owned(),
+        (None, Some(container)) => {
+            let waiting = &container["state"]["waiting"];
+            match said(&waiting["message"]) {
+                message if message.is_empty() => said(&waiting["reason"]),
+                message => format!("{}: {message}", said(&waiting["reason"])),
+            }
+        }
+        (None, None) if pod["spec"]["nodeName"].is_string() && status["startTime"].is_null() => {
+            UNTAKEN.to_owned()
+        }
         (None, None) => "not started".to_owned(),
     })
 }
 
-fn why_failed(pod: &Value) -> String {
+fn failed(pod: &Value) -> Phase {
     let status = &pod["status"];
-    let reason = status["reason"].as_str().unwrap_or_default();
     let message = status["message"].as_str().unwrap_or_default();
-    if !reason.is_empty() {
-        let reason = match reason {
-            "Evicted" => "was evicted",
-            "DeadlineExceeded" => "reached its deadline",
-            "NodeLost" => "was lost with its node",
-            other => other,
-        };
-        return match message.is_empty() {
-            true => reason.to_owned(),
-            false => format!("{reason}: {message}"),
-        };
+    let with_message = |reason: &str| match message.is_empty() {
+        true => reason.to_owned(),
+        false => format!("{reason}: {message}"),
+    };
+    match status["reason"].as_str().unwrap_or_default() {
+        "" => disrupted(status).map_or_else(|| Phase::Failed(why_failed(pod)), Phase::Lost),
+        "Evicted" => Phase::Lost(with_message("was evicted")),
+        "NodeLost" => Phase::Lost(with_message("was lost with its node")),
+        "NodeShutdown" | "Terminated" => Phase::Lost(with_message("was ended with its node")),
+        "Preempting" => Phase::Lost(with_message("was preempted")),
+        "DeadlineExceeded" => Phase::Failed(with_message("reached its deadline")),
+        other => Phase::Failed(with_message(other)),
     }
-    if let Some(why) = disrupted(status) {
-        return why;
-    }
-    let containers = status["containerStatuses"].as_array().into_iter().flatten();
-    let mut ends = containers.filter_map(|it| ended(&it["state"]["terminated"]));
+}
+
+fn why_failed(pod: &Value) -> String {
+    let is_failed = |it: &&Value| it["state"]["terminated"]["exitCode"] != 0;
+    let mut ends = statuses(pod)
+        .filter(is_failed)
+        .filter_map(|it| ended(&it["state"]["terminated"]));
     ends.next().unwrap_or_else(|| "failed".to_owned())
 }
 
@@ -214,12 +296,27 @@ fn disrupted(status: &Value) -> Option<String> {
 fn ended(terminated: &Value) -> Option<String> {
     let code = terminated["exitCode"].as_i64()?;
     let reason = terminated["reason"].as_str().unwrap_or_default();
+    let message = terminated["message"].as_str().unwrap_or_default().trim();
     Some(match (reason, code) {
+        ("StartError" | "ContainerCannotRun", _) => {
+            format!("could not start: {message}{}", advice_on(message))
+        }
         ("OOMKilled", _) => "was killed because it used more memory than its limit".to_owned(),
         (_, 137) => "was killed (exit code 137)".to_owned(),
         (_, 143) => "was asked to end (exit code 143)".to_owned(),
         (_, code) => format!("ended with exit code {code}"),
     })
+}
+
+/// Returns the remedy for a message of a container that did not start, or of its program. Empty without a known remedy.
+#[must_use]
+pub fn advice_on(message: &str) -> &'static str {
+    match message.contains("exec format error") {
+        true => {
+            ". The image is for another processor architecture than this node's. Use an image for both, or nodes of one architecture"
+        }
+        false => "",
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +340,19 @@ mod tests {
                 "no node accepts it: 0/1 nodes are available: 1 Insufficient cpu.".to_owned()
             )
         );
+    }
+
+    #[test]
+    fn a_kubelet_that_is_silent_has_not_taken_the_pod() {
+        let pod = |status: Value| {
+            PodState::of(
+                &json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n"}, "status": status}),
+            )
+        };
+        assert!(pod(json!({"phase": "Pending"})).is_unplaced());
+        let taken = pod(json!({"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"}));
+        assert_eq!(taken.phase, Phase::Coming("not started".to_owned()));
+        assert!(!taken.is_unplaced());
     }
 
     #[test]
@@ -278,7 +388,7 @@ mod tests {
             phase_of(&json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
         assert_eq!(
             evicted,
-            Phase::Failed("was evicted: low on memory".to_owned())
+            Phase::Lost("was evicted: low on memory".to_owned())
         );
         let memory = phase_of(&json!({"phase": "Failed", "containerStatuses": [
             {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]}));
@@ -302,11 +412,11 @@ mod tests {
         };
         assert_eq!(
             leaving("EvictionByEvictionAPI"),
-            Phase::Failed("was evicted: its words".to_owned())
+            Phase::Lost("was evicted: its words".to_owned())
         );
         assert_eq!(
             leaving("PreemptionByScheduler"),
-            Phase::Failed("was disrupted: its words".to_owned())
+            Phase::Lost("was disrupted: its words".to_owned())
         );
     }
 
@@ -318,11 +428,64 @@ mod tests {
                 {"type": "ReplicaFailure", "status": status, "message": "exceeded quota"}]}})
         };
         assert_eq!(
-            replica_failure(&deployment("True")).as_deref(),
-            Some("`d` cannot create a pod: exceeded quota")
+            replica_failure(&deployment("True"))
+                .as_deref()
+                .map(|it| &it[..80]),
+            Some(
+                "`d` cannot create a pod: a quota of the namespace does not allow it: exceeded qu"
+            )
         );
         assert_eq!(replica_failure(&deployment("False")), None);
         assert_eq!(replica_failure(&json!({})), None);
+    }
+
+    /// A pod of ours with a proxy that keeps running.
+    fn with_a_proxy(label: &str, name: &str, state: &Value, restarts: &str) -> PodState {
+        PodState::of(&json!({
+            "metadata": {"name": "p", "labels": {label: "x"}},
+            "spec": {"restartPolicy": restarts, "containers": [{"name": "proxy"}, {"name": name}]},
+            "status": {"phase": "Running", "containerStatuses": [
+                {"name": "proxy", "imageID": "proxy@sha256:1", "state": {"running": {}}},
+                {"name": name, "imageID": "ours@sha256:2", "state": state},
+            ]},
+        }))
+    }
+
+    #[test]
+    fn a_pod_of_ours_ends_with_its_own_container() {
+        for (label, name) in [(GENERATORS, "generator"), (SERVES, "system")] {
+            let end = |code: i64| json!({"terminated": {"exitCode": code}});
+            let done = with_a_proxy(label, name, &end(0), "Never");
+            assert_eq!(done.phase, Phase::Succeeded);
+            assert_eq!(done.container.as_deref(), Some(name));
+            assert_eq!(done.image.as_deref(), Some("ours@sha256:2"));
+            let failed = with_a_proxy(label, name, &end(5), "Never");
+            assert_eq!(
+                failed.phase,
+                Phase::Failed("ended with exit code 5".to_owned())
+            );
+            // A container that the kubelet starts again has not ended.
+            let again = with_a_proxy(label, name, &end(5), "Always");
+            assert_eq!(again.phase, Phase::Running);
+            assert_eq!(again.container.as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn an_image_for_another_architecture_is_named() {
+        let phase = phase_of(
+            &json!({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {
+            "exitCode": 128, "reason": "StartError",
+            "message": "runc create failed: exec /bin/weigh: exec format error"}}}]}),
+        );
+        let Phase::Failed(why) = phase else {
+            panic!("{phase:?}")
+        };
+        assert!(
+            why.starts_with("could not start: runc create failed"),
+            "{why}"
+        );
+        assert!(why.contains("another processor architecture"), "{why}");
     }
 
     #[test]

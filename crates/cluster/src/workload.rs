@@ -10,6 +10,8 @@ use crate::call::Resource;
 /// The label for the pod selector of a Service. Its value is the name of the Service.
 pub const SERVES: &str = "weighbridge/serves";
 
+/// The name of the container.
+pub const CONTAINER: &str = "system";
 /// The folder of configuration files in a pod.
 pub const FILES_FOLDER: &str = "/weighbridge";
 /// Highest number of bytes of all files of a ConfigMap.
@@ -159,7 +161,7 @@ impl Workload {
     fn pod_spec(&self, restart: &str) -> Value {
         let quantities = self.limits.quantities();
         let mut container = json!({
-            "name": "system",
+            "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": self.pull,
             "ports": [{"containerPort": self.port}],

@@ -23,6 +23,8 @@ struct State {
     away: u32,
     /// Number of further connections that are closed after the action without a response.
     lost: u32,
+    /// The status and message for each creation at a path.
+    refused: BTreeMap<String, (u16, String)>,
     /// Verb and path of each request.
     asked: Vec<(String, String)>,
 }
@@ -149,18 +151,7 @@ fn answer(state: &mut State, method: &str, path: &str, body: &Value) -> (u16, Va
 
 fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) -> (u16, Value) {
     match method {
-        "POST" => {
-            let name = body["metadata"]["name"].as_str().unwrap_or_default();
-            let path = format!("{path}/{name}");
-            if state.objects.contains_key(&path) {
-                return (409, failure(409));
-            }
-            state.made += 1;
-            let mut object = body.clone();
-            object["metadata"]["uid"] = json!(format!("uid-{}", state.made));
-            state.objects.insert(path, object.clone());
-            (201, object)
-        }
+        "POST" => created(state, path, query, body),
         "PATCH" => match state.objects.get_mut(path) {
             Some(object) => {
                 object["spec"]["activeDeadlineSeconds"] =
@@ -176,17 +167,7 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
             }
             None => (404, failure(404)),
         },
-        _ if path.ends_with("/log") => {
-            let log = state.objects.get(path).and_then(Value::as_str);
-            let Some(log) = log else {
-                return (400, failure(400));
-            };
-            let most = query.strip_prefix("tailLines=").map(str::parse);
-            let most: usize = most.expect("a limit").expect("a number");
-            let lines: Vec<&str> = log.lines().collect();
-            let last = &lines[lines.len().saturating_sub(most)..];
-            (200, json!(last.join("\n")))
-        }
+        _ if path.ends_with("/log") => log_of(state, path, query),
         _ => {
             let wanted = query.strip_prefix("labelSelector=").unwrap_or_default();
             let wanted = wanted.replace("%2F", "/").replace("%3D", "=");
@@ -195,6 +176,14 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
                     .split(',')
                     .filter_map(|it| it.split_once('='))
                     .all(|(name, value)| object["metadata"]["labels"][name] == value)
+            };
+            let about = query
+                .strip_prefix("fieldSelector=involvedObject.kind%3D")
+                .and_then(|it| it.split_once("%2CinvolvedObject.name%3D"));
+            let has = |object: &&Value| {
+                let of = &object["involvedObject"];
+                has(object)
+                    && about.is_none_or(|(kind, name)| of["kind"] == kind && of["name"] == name)
             };
             let below = format!("{path}/");
             let inside = state
@@ -205,6 +194,48 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
             (200, json!({"kind": "List", "items": items}))
         }
     }
+}
+
+fn created(state: &mut State, path: &str, query: &str, body: &Value) -> (u16, Value) {
+    if let Some((code, message)) = state.refused.get(path) {
+        let said = json!({"kind": "Status", "status": "Failure", "code": code, "message": message});
+        return (*code, said);
+    }
+    if query == "dryRun=All" {
+        return (201, body.clone());
+    }
+    let name = body["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("{path}/{name}");
+    if state.objects.contains_key(&path) {
+        return (409, failure(409));
+    }
+    state.made += 1;
+    let mut object = body.clone();
+    object["metadata"]["uid"] = json!(format!("uid-{}", state.made));
+    state.objects.insert(path, object.clone());
+    (201, object)
+}
+
+fn log_of(state: &State, path: &str, query: &str) -> (u16, Value) {
+    let asked: BTreeMap<&str, &str> = query
+        .split('&')
+        .filter_map(|it| it.split_once('='))
+        .collect();
+    let path = match asked.get("container") {
+        Some(container) => format!("{path}?{container}"),
+        None => path.to_owned(),
+    };
+    let log = state.objects.get(&path).and_then(Value::as_str);
+    let Some(log) = log else {
+        return (400, failure(400));
+    };
+    let most = asked
+        .get("tailLines")
+        .map(|it| it.parse().expect("a number"));
+    let most: usize = most.unwrap_or(usize::MAX);
+    let lines: Vec<&str> = log.lines().collect();
+    let last = &lines[lines.len().saturating_sub(most)..];
+    (200, json!(last.join("\n")))
 }
 
 /// Removes the objects of an owner, as a cluster does.
@@ -231,7 +262,7 @@ fn pod(name: &str) -> Value {
 fn a_round_takes_its_pods_along_and_a_run_leaves_nothing() {
     let api = Api::start();
     let connection = api.connection(false);
-    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
     run.create(
         Resource::Services,
         json!({"kind": "Service", "metadata": {"name": "s"}}),
@@ -266,7 +297,7 @@ fn a_round_takes_its_pods_along_and_a_run_leaves_nothing() {
 fn manifests_of_two_variants_are_up_together_and_leave_nothing() {
     let api = Api::start();
     let connection = api.connection(false);
-    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
     let text = "{apiVersion: v1, kind: Service, metadata: {name: s}, \
                  spec: {selector: {app: a}, ports: [{port: 80}]}}\n---\n\
                 {apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n\
@@ -311,7 +342,7 @@ fn an_api_server_that_is_away_for_a_while_changes_nothing() {
     let api = Api::start();
     let connection = api.connection(false);
     api.set(|state| state.away = 3);
-    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
     // Created, but the response was lost.
     api.set(|state| state.lost = 1);
     let round = run.round(1);
@@ -328,7 +359,7 @@ fn an_api_server_that_is_away_for_a_while_changes_nothing() {
 fn what_a_killed_run_has_left_goes_with_its_owner() {
     let api = Api::start();
     let connection = api.connection(false);
-    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
     let round = run.round(1).expect("an owner");
     round.create(Resource::Pods, pod("p")).expect("made");
     // Like a killed process, which removes no object.
@@ -348,13 +379,136 @@ fn the_log_of_a_pod_is_read_from_its_end() {
     api.set(|state| {
         state.objects.insert(path, json!(text));
     });
-    let lines = connection.last_log_lines("p", 10).expect("a log");
+    let lines = connection.last_log_lines("p", None, 10).expect("a log");
     assert_eq!(
         (lines.len(), lines[0].as_str(), lines[9].as_str()),
         (10, "line 3", "line 12")
     );
-    let refused = connection.last_log_lines("unknown", 10);
+    let refused = connection.last_log_lines("unknown", None, 10);
     assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
+fn the_log_of_one_of_several_containers_is_asked_for_by_name() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let path = "/api/v1/namespaces/space/pods/p/log?generator".to_owned();
+    api.set(|state| {
+        state.objects.insert(path, json!("one\ntwo"));
+    });
+    let log = connection.log("p", Some("generator"));
+    assert_eq!(log.expect("a log"), "one\ntwo");
+    let last = connection.last_log_lines("p", Some("generator"), 1);
+    assert_eq!(last.expect("a log"), ["two"]);
+    // Without a name, an API server refuses the log of a pod with several containers.
+    assert!(connection.log("p", None).is_err());
+}
+
+const PODS: &str = "/api/v1/namespaces/space/pods";
+
+#[test]
+fn a_pod_that_would_be_refused_is_known_before_it_is_needed() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
+    run.try_create(Resource::Pods, pod("p")).expect("allowed");
+    assert_eq!(api.left().len(), 1, "only the owner: {:?}", api.left());
+    let rule =
+        "pods \"p\" is forbidden: failed quota: team: must specify limits.cpu for: generator";
+    api.set(|state| {
+        state
+            .refused
+            .insert(PODS.to_owned(), (403, rule.to_owned()));
+    });
+    let refused = run
+        .try_create(Resource::Pods, pod("p"))
+        .expect_err("a quota");
+    assert!(refused.is_about_the_object());
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("a quota of the namespace does not allow weigh to create the pod `p`: "),
+        "{said}"
+    );
+    assert!(
+        said.contains("must specify limits.cpu") && said.contains("Give the pod `limits`"),
+        "{said}"
+    );
+    assert!(!said.contains("rbac"), "{said}");
+}
+
+#[test]
+fn a_refusal_names_its_cause() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    for (code, message, is_object, advice) in [
+        (
+            403,
+            "pods is forbidden: User \"u\" cannot create resource \"pods\" in API group \"\"",
+            false,
+            "weigh-rbac.yaml",
+        ),
+        (
+            403,
+            "pods \"p\" is forbidden: exceeded quota: q",
+            true,
+            "Raise the quota",
+        ),
+        (401, "Unauthorized", false, "They may have expired"),
+        (
+            422,
+            "ValidatingAdmissionPolicy 'x' denied request: no",
+            true,
+            "an admission policy",
+        ),
+        (
+            400,
+            "admission webhook \"w\" denied the request: no",
+            true,
+            "an admission policy",
+        ),
+        (
+            422,
+            "Pod \"p\" is invalid: spec.containers",
+            true,
+            "refused to create the pod",
+        ),
+    ] {
+        api.set(|state| {
+            state
+                .refused
+                .insert(PODS.to_owned(), (code, message.to_owned()));
+        });
+        let refused = connection
+            .create(Resource::Pods, &pod("p"))
+            .expect_err(message);
+        let said = refused.to_string();
+        assert_eq!(refused.is_about_the_object(), is_object, "{said}");
+        assert!(said.contains(advice) && said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn the_events_of_an_object_are_its_own() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let event = |name: &str, of: &str, message: &str| {
+        let path = format!("/api/v1/namespaces/space/events/{name}");
+        let event = json!({"type": "Warning", "reason": "FailedCreate", "message": message,
+            "involvedObject": {"kind": "Job", "name": of}, "lastTimestamp": "2026-01-01T00:00:00Z"});
+        (path, event)
+    };
+    api.set(|state| {
+        state
+            .objects
+            .extend([event("a", "generators", "no"), event("b", "other", "never")]);
+    });
+    let events = connection.events_of("Job", "generators").expect("listed");
+    let messages: Vec<&str> = events.iter().map(|event| &*event.message).collect();
+    assert_eq!(messages, ["no"]);
+    assert_eq!(
+        connection.events_of("Pod", "generators").expect("listed"),
+        []
+    );
 }
 
 #[test]
@@ -362,7 +516,7 @@ fn a_user_who_stops_is_not_kept_waiting() {
     let api = Api::start();
     let connection = api.connection(true);
     api.set(|state| state.away = 1_000);
-    let stopped = Run::begin(&connection, "x", Duration::from_secs(60)).err();
+    let stopped = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).err();
     assert!(
         matches!(stopped, Some(ClusterError::Stopped { .. })),
         "{stopped:?}"
@@ -373,7 +527,7 @@ fn a_user_who_stops_is_not_kept_waiting() {
 fn every_request_is_among_those_that_permissions_are_for() {
     let api = Api::start();
     let connection = api.connection(false);
-    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
     let round = run.round(1).expect("an owner");
     round
         .create(
@@ -382,6 +536,8 @@ fn every_request_is_among_those_that_permissions_are_for() {
         )
         .expect("made");
     run.live_on(Duration::from_secs(5)).expect("it goes on");
+    run.try_create(Resource::Pods, pod("p")).expect("allowed");
+    connection.events_of("Job", "j").expect("listed");
     round.end().expect("gone");
     run.end().expect("gone");
     let allowed = |method: &str, path: &str| {

@@ -63,7 +63,8 @@ impl Invalid {
     pub(crate) fn note(&self, variant: &str, here: Option<&Path>) -> String {
         let mut note = format!("`{variant}` has no number: {}", self.kind);
         if let Some(PodLog { pod, last_lines }) = &self.pod_log {
-            return note + &end_of_log(&format!("of pod `{pod}`"), last_lines);
+            let last = &last_lines[last_lines.len().saturating_sub(LINES_SHOWN)..];
+            return note + &end_of_log(&format!("of pod `{pod}`"), last);
         }
         let Some(log) = &self.log else {
             return note;
@@ -98,6 +99,9 @@ fn end_of_log<Line: std::fmt::Display>(whose: &str, lines: &[Line]) -> String {
 
 /// Number of lines of a log that a note shows.
 pub(crate) const LINES_SHOWN: usize = 10;
+
+/// Number of lines of the log of a pod that the folder of a recording keeps.
+pub(crate) const LINES_KEPT: usize = 200;
 
 /// The path of a file as a user in the folder `here` would type it.
 fn opened_from<'a>(path: &'a Path, here: Option<&Path>) -> &'a Path {

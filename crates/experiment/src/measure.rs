@@ -70,7 +70,7 @@ use std::time::Duration;
 use candidate::Candidates;
 use candidate_id::CandidateId;
 use design::Design;
-pub use in_pods::Source;
+pub use in_pods::{PodRun, Source};
 pub use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
@@ -149,6 +149,8 @@ pub struct Experiment<'a> {
     chosen: Option<RateChosen>,
     /// True if a system that `weigh` did not start has requested less load.
     has_yielded: bool,
+    /// The reason why a cluster ended the run before its last round. `None` if it did not.
+    ended_because: Option<String>,
 }
 
 /// The result of a check: variants with proofs and without measurements.
@@ -236,6 +238,7 @@ impl<'a> Experiment<'a> {
             tries_out: lab.rate_choice.is_some(),
             chosen: None,
             has_yielded: false,
+            ended_because: None,
         })
     }
 
@@ -421,15 +424,24 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// The reason of variants without a measurement, if the run ended before its last round.
+    fn ending(&self) -> Option<Invalid> {
+        match &self.ended_because {
+            Some(reason) => Some(Invalid::new(InvalidKind::NotReady, reason.clone())),
+            None => self.session.stop.is_asked().then(Invalid::interrupted),
+        }
+    }
+
     fn recording(&mut self) -> Recording {
         let lab = self.session.lab;
-        let is_interrupted = self.session.stop.is_asked();
+        let ending = self.ending();
+        let is_interrupted = ending.is_some();
         let names: BTreeSet<&str> = self
             .records
             .iter()
             .map(|record| record.variant.as_str())
             .collect();
-        let mut variants = self.candidates.records(lab, &names, is_interrupted);
+        let mut variants = self.candidates.records(lab, &names, ending.as_ref());
         if self.shares() {
             record::mark_shared(lab, &mut variants);
         }
@@ -455,6 +467,7 @@ impl<'a> Experiment<'a> {
             seed: self.session.seed,
             started_at: self.host.started_at.clone(),
             is_interrupted,
+            ended_because: self.ended_because.clone(),
             environment: Environment {
                 busy_share_before: self.host.busy_share_before,
                 precedence: Some(self.host.precedence),

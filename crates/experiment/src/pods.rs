@@ -9,6 +9,7 @@
 //! | the generator that ended a round, if one was lost | [`loss`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
+//! | the time limits of pods | [`waits`] |
 //! | the input of a generator | [`round_spec`], [`load_spec`] |
 //! | a single load without systems | [`single_load`] |
 //! | the connections between generators | [`barrier`] |
@@ -25,6 +26,7 @@ pub mod result;
 pub mod round_spec;
 pub mod single_load;
 pub mod stage;
-mod start_progress;
+pub(crate) mod start_progress;
 pub(crate) mod systems;
+pub mod waits;
 pub mod wanted;

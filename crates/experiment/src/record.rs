@@ -52,6 +52,8 @@ pub(crate) struct Outline {
     pub(crate) decided: Option<wire::DecidedText>,
     pub(crate) started_at: String,
     pub(crate) is_interrupted: bool,
+    /// The reason why a cluster ended the run. `None` if the user stopped it, or it was complete.
+    pub(crate) ended_because: Option<String>,
     pub(crate) environment: Environment,
     pub(crate) variants: Vec<VariantRecord>,
     pub(crate) rounds: Vec<RoundRecord>,
@@ -100,6 +102,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         started_at: run.started_at,
         ended_at: environment::now().to_string(),
         interrupted: run.is_interrupted,
+        ended_because: run.ended_because,
         seed: run.seed,
         order: run.order,
         measured: Some(run.measured),
@@ -199,6 +202,7 @@ pub fn of_load(
         started_at,
         ended_at: environment::now().to_string(),
         interrupted: measured.interrupted,
+        ended_because: None,
         seed,
         // One round of one variant, so that a load can be read like a lab with one measurement.
         order: vec![vec![target.clone()]],

@@ -10,8 +10,8 @@ use crate::digits;
 use crate::{HttpText, Kind, ProtocolText, Recording, RequestText, TlsText};
 
 pub use machine::{
-    environment, facts, is_limit_unmet, limits, limits_in_force, moment, network, system_facts,
-    systems,
+    environment, facts, is_limit_unmet, limits, limits_in_force, lost_rounds, moment, network,
+    system_facts, systems,
 };
 
 /// The load:

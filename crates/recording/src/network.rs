@@ -67,6 +67,10 @@ pub struct ClusterText {
     /// Placement of the pods in the last round that began. It has one entry for each system of each variant,
     /// and one for each generator.
     pub placed: Vec<PlacedText>,
+    /// The rounds that lost a pod to the cluster and were measured again, with the reasons. Empty without losses,
+    /// and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_rounds: Vec<String>,
     /// The source of the processor time of systems, and its resolution.
     pub processor_time: String,
 }

@@ -43,8 +43,13 @@ pub struct Recording {
     pub started_at: String,
     /// End of the run, RFC 3339 in UTC.
     pub ended_at: String,
-    /// True if the user stopped the run. The rounds measured before are kept.
+    /// True if the run ended before its last round: the user stopped it, or `ended_because` has the reason.
+    /// The rounds measured before are kept.
     pub interrupted: bool,
+    /// The reason why a cluster ended the run before its last round. Absent if the run was complete or the user
+    /// stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_because: Option<String>,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
     /// The planned order: the names of the variants in order, for each round.

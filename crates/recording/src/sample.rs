@@ -112,6 +112,7 @@ impl SampleRun {
             started_at: "2026-02-01T10:00:00Z".to_owned(),
             ended_at: "2026-02-01T10:01:00Z".to_owned(),
             interrupted: false,
+            ended_because: None,
             seed: 7,
             order: vec![names.clone(); self.rounds as usize],
             measured: (self.order == Order::SideBySide).then(|| Measured {

@@ -80,13 +80,17 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
     )
 }
 
-/// Sentence at the top of every report format if the user stopped the run.
+/// Sentence at the top of every report format if the run ended before its last round.
 pub(crate) fn interruption(summary: &Summary) -> Option<String> {
     summary.interrupted.then(|| match summary.kind {
         Kind::Lab => format!(
-            "INTERRUPTED: {} of {} were measured before the run was stopped",
+            "INTERRUPTED: {} of {} were measured before the run {}",
             summary.rounds_measured,
             plural(summary.rounds_planned as u64, "round"),
+            match &summary.ended_because {
+                Some(reason) => format!("ended: {}", reason.trim_end_matches('.')),
+                None => "was stopped".to_owned(),
+            }
         ),
         Kind::Load => "INTERRUPTED: the run was stopped before its end".to_owned(),
     })

@@ -1,5 +1,10 @@
 //! The cluster on the command line.
 
+use std::time::Duration;
+
+use experiment::exit::Failure;
+use experiment::pods::waits::PodWaits;
+
 /// Where a lab is to be measured, and by which image of weigh.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
@@ -36,7 +41,17 @@ pub(crate) struct ClusterArgs {
         env = "WEIGH_IMAGE",
         default_value = concat!("weigh:", env!("CARGO_PKG_VERSION"))
     )]
-    pub(crate) generator_image: String,
+    generator_image: String,
+    /// Time for a pod to get a node and to start, such as `10m` if an autoscaler adds nodes [default: 20s for a
+    /// node, then 90s].
+    #[arg(
+        long,
+        requires = "on",
+        value_name = "TIME",
+        help_heading = "In a cluster",
+        value_parser = lab::duration
+    )]
+    pods_within: Option<Duration>,
 }
 
 /// Which kind of cluster.
@@ -50,6 +65,27 @@ impl ClusterArgs {
     /// These flags. `None` without `--on`.
     pub(crate) fn asked(&self) -> Option<&ClusterArgs> {
         self.on.map(|_| self)
+    }
+
+    /// The image of the generators.
+    ///
+    /// # Errors
+    ///
+    /// When it is empty.
+    pub(crate) fn image(&self) -> Result<String, Failure> {
+        match self.generator_image.is_empty() {
+            true => Err(Failure::bad_input(
+                "expected an image in `--generator-image` or WEIGH_IMAGE, found an empty text. Name an image, or unset WEIGH_IMAGE",
+            )),
+            false => Ok(self.generator_image.clone()),
+        }
+    }
+
+    /// The time limits of pods.
+    pub(crate) fn waits(&self) -> PodWaits {
+        PodWaits {
+            given: self.pods_within,
+        }
     }
 
     /// The cluster and namespace that the flags select.

@@ -269,35 +269,36 @@ impl<'a> Candidates<'a> {
     }
 
     /// The reason why a variant without a fault was not measured.
-    pub(super) fn why_unmeasured(&self, id: CandidateId, is_interrupted: bool) -> Invalid {
-        match self.lost_baseline(id) {
-            // Checked first, because without the user's stop the variant might have been measured.
-            _ if is_interrupted => Invalid::interrupted(),
-            Some(baseline) => Invalid::new(
+    pub(super) fn why_unmeasured(&self, id: CandidateId, ending: Option<&Invalid>) -> Invalid {
+        match (ending, self.lost_baseline(id)) {
+            // Checked first, because without the end of the run the variant might have been measured.
+            (Some(ending), _) => ending.clone(),
+            (None, Some(baseline)) => Invalid::new(
                 InvalidKind::NotNeeded,
                 format!("its baseline `{}` has no number", baseline.name()),
             ),
-            None => Invalid::new(
+            (None, None) => Invalid::new(
                 InvalidKind::NotNeeded,
                 "not measured, because no variant is left for a comparison",
             ),
         }
     }
 
-    /// The rows of the recording. `measured` contains the names of the measured variants.
+    /// The rows of the recording. `measured` contains the names of the measured variants, and `ending` the reason
+    /// if the run ended before its last round.
     pub(super) fn records(
         &self,
         lab: &Lab,
         measured: &BTreeSet<&str>,
-        is_interrupted: bool,
+        ending: Option<&Invalid>,
     ) -> Vec<VariantRecord> {
         self.ids()
             .map(|id| {
                 let candidate = self.get(id);
                 let is_measured = measured.contains(candidate.name());
                 let invalid = candidate.invalid.clone();
-                let invalid = invalid
-                    .or_else(|| (!is_measured).then(|| self.why_unmeasured(id, is_interrupted)));
+                let invalid =
+                    invalid.or_else(|| (!is_measured).then(|| self.why_unmeasured(id, ending)));
                 candidate.record(lab, invalid)
             })
             .collect()

@@ -1,15 +1,22 @@
 //! A lab in a cluster: systems and generators are pods. This process starts them round by round and merges
 //! the recordings of the generators.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster::ClusterError;
 use cluster::kubelet::Readings;
-use cluster::state::{Phase, PodState};
+use cluster::state::PodState;
 use model::InvalidKind;
-use recording::{Environment, PlacedText, Recording, RoundRecord, SystemUsage, VariantStatus};
+use recording::{Environment, Recording};
+
+mod description;
+mod ended;
+mod merge;
+
+use ended::{EndedSystem, ended_systems};
+use merge::{Parts, SeenPods, parts_of};
 
 use super::Experiment;
 use super::candidate_id::CandidateId;
@@ -17,16 +24,16 @@ use super::design::Design;
 use super::in_turn::in_round;
 use super::pod_attached::{AttachedPods, attached};
 use super::pod_systems::{places, wanted, wanted_each};
-use super::pod_usage::{moments, used};
 use super::round::Round;
 use super::round_loop::RoundStrategy;
 use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, PodLog, last_words};
 use crate::pods::load_spec::GeneratorJob;
 use crate::pods::round_spec::{RoundSpec, ThisRound};
 use crate::pods::stage::{RoundError, RunningPods, Stage};
+use crate::pods::start_progress::{Cause, StartFailure};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
@@ -37,10 +44,31 @@ pub struct Source {
     /// The version of the cluster.
     pub version: String,
     pub namespace: String,
+    /// Time limit of the run for rounds that are measured again. `None` for no limit.
+    pub max_time: Option<Duration>,
 }
 
-/// The parts of each variant in a round. Each attempt has one part per generator.
-type Parts = BTreeMap<String, Vec<Vec<RoundRecord>>>;
+/// The result of a run in a cluster.
+pub struct PodRun {
+    pub recording: Recording,
+    /// The failure that ended the run, or that left objects in the cluster. `None` if the run ended well.
+    pub failure: Option<Failure>,
+}
+
+/// Number of lost rounds that a run accepts at least. It accepts as many as it has rounds.
+const LOST_LEAST: usize = 2;
+
+/// The pods of one round, for the recording.
+struct PodsOfRound<'w> {
+    number: u32,
+    wanted: Vec<Wanted<'w>>,
+    systems: Vec<PodState>,
+    generators: Vec<PodState>,
+    /// The pods behind URLs.
+    attached: Vec<AttachedPods>,
+    /// The environment of the first generator. `None` without a measurement.
+    environment: Option<Environment>,
+}
 
 /// The result of the generators of one round.
 struct Generated {
@@ -52,33 +80,71 @@ struct Generated {
     readings: Readings,
 }
 
-/// The pods of systems in a round.
-struct SeenPods<'p, 'c> {
-    stage: &'p Stage<'c>,
-    /// The pods that this run has started.
-    pods: &'p [PodState],
-    /// The pods behind URLs.
-    attached: &'p [AttachedPods],
-}
-
 /// All candidates at once, in the pods of a cluster.
 struct InPods<'s, 'c> {
     stage: &'s mut Stage<'c>,
     source: &'s Source,
     /// The environment of the first generator. `None` until a round has a measurement.
     environment: Option<Environment>,
+    /// Start of the first round.
+    began: Instant,
+    /// Number of rounds that began, lost rounds included. Names of objects contain it.
+    begun: u32,
+    /// The rounds that the cluster took a pod from, with the reasons.
+    lost: Vec<String>,
+}
+
+/// The end of a round that did not fail.
+enum RoundEnd {
+    Done,
+    /// The cluster took a pod away.
+    Lost(String),
+}
+
+/// The reason why a run ends before its last round.
+enum RunEnd {
+    Cluster(ClusterError),
+    Because(String),
+}
+
+impl From<ClusterError> for RunEnd {
+    fn from(error: ClusterError) -> RunEnd {
+        RunEnd::Cluster(error)
+    }
+}
+
+impl InPods<'_, '_> {
+    /// The reason why the last lost round is not measured again. `None` if it is. An attempt lasted `took`.
+    fn why_not_again(&self, planned: usize, took: Duration) -> Option<String> {
+        let lost = self.lost.len();
+        let last = self.lost.last()?;
+        let has_time = |most: Duration| self.began.elapsed() + took <= most;
+        if !self.source.max_time.is_none_or(has_time) {
+            return Some(format!("{last}. `--max-time` leaves no time for it again"));
+        }
+        (lost > planned.max(LOST_LEAST))
+            .then(|| format!("{lost} rounds lost a pod. The last: {last}"))
+    }
 }
 
 impl RoundStrategy for InPods<'_, '_> {
-    type Error = ClusterError;
+    type Error = RunEnd;
 
-    fn carry_out(
-        &mut self,
-        experiment: &mut Experiment<'_>,
-        round: &Round,
-    ) -> Result<(), ClusterError> {
+    fn carry_out(&mut self, experiment: &mut Experiment<'_>, round: &Round) -> Result<(), RunEnd> {
         let known = experiment.records.len();
-        experiment.round_in_pods(round, self.stage, self.source, &mut self.environment)?;
+        loop {
+            let began = instant();
+            let RoundEnd::Lost(why) = experiment.round_in_pods(round, self)? else {
+                break;
+            };
+            let why = format!("round {}: {why}", round.number + 1);
+            let note = format!("{why}. The round is measured again");
+            self.lost.push(why);
+            if let Some(reason) = self.why_not_again(round.planned, began.elapsed()) {
+                return Err(RunEnd::Because(reason));
+            }
+            experiment.session.progress.note(&note);
+        }
         let progress = &experiment.session.progress;
         for record in &experiment.records[known..] {
             progress.note(&record::line(record, round.planned));
@@ -101,50 +167,66 @@ impl Experiment<'_> {
         kept.map_err(|error| Failure::bug(error.to_string()))
     }
 
-    /// Runs the lab in a cluster. The recording contains the failures of variants.
+    /// Runs the lab in a cluster. The recording contains the failures of variants. If a request to the cluster
+    /// fails, the run ends, and the recording contains the whole rounds until then and the reason.
     ///
     /// # Errors
-    /// When a request to the cluster fails, or an object remains there.
-    pub fn run_in_pods(
-        mut self,
-        mut stage: Stage<'_>,
-        source: &Source,
-    ) -> Result<Recording, Failure> {
+    /// When the keeper process fails.
+    pub fn run_in_pods(mut self, mut stage: Stage<'_>, source: &Source) -> Result<PodRun, Failure> {
         self.design = Design::elsewhere(self.candidates.compared());
         let mut in_pods = InPods {
             stage: &mut stage,
             source,
             environment: None,
+            began: instant(),
+            begun: 0,
+            lost: Vec::new(),
         };
         let measured = self.measure_rounds(&mut in_pods);
-        let environment = in_pods.environment;
+        let (environment, lost) = (in_pods.environment, in_pods.lost);
+        let are_left = matches!(measured, Err(RunEnd::Cluster(ClusterError::Left { .. })));
+        let measured = match measured {
+            // A stop by the user is not a failure.
+            Err(RunEnd::Cluster(ClusterError::Stopped { .. })) | Ok(()) => None,
+            Err(RunEnd::Cluster(error)) => Some(error.to_string()),
+            Err(RunEnd::Because(reason)) => Some(reason),
+        };
+        // Objects that are left after the last round take no figure away.
+        if !(are_left && self.has_all_rounds()) {
+            self.ended_because.clone_from(&measured);
+        }
+        stage.lost_rounds = lost;
         self.cluster = Some(stage.text(&source.version, &source.namespace));
-        let ended = stage.end();
+        let ended = stage.end(are_left);
         self.session.progress.finish();
         let mut recording = self.recording();
         if let Some(environment) = environment {
             recording.environment = environment;
         }
         let shut_down = self.rig.shut_down();
-        match measured {
-            // A stop by the user is not a failure. The earlier measurements remain.
-            Err(ClusterError::Stopped { .. }) | Ok(()) => {}
-            Err(error) => return Err(Failure::not_ready(error.to_string())),
-        }
-        ended.map_err(|error| Failure::not_ready(error.to_string()))?;
         shut_down.map_err(|error| Failure::bug(error.to_string()))?;
-        Ok(recording)
+        // The first failure is the cause, and the second often follows from it.
+        let failure = measured.or_else(|| ended.err().map(|error| error.to_string()));
+        Ok(PodRun {
+            recording,
+            failure: failure.map(Failure::not_ready),
+        })
+    }
+
+    /// True if every planned round has a measurement.
+    fn has_all_rounds(&self) -> bool {
+        let rounds: BTreeSet<u32> = self.records.iter().map(|record| record.round).collect();
+        rounds.len() >= self.rounds.planned()
     }
 
     /// One round: all systems start, the generators send the load, and all pods are deleted.
     fn round_in_pods(
         &mut self,
         round: &Round,
-        stage: &mut Stage<'_>,
-        source: &Source,
-        environment: &mut Option<Environment>,
-    ) -> Result<(), ClusterError> {
+        run: &mut InPods<'_, '_>,
+    ) -> Result<RoundEnd, RunEnd> {
         let lab = self.session.lab;
+        let known = self.records.len();
         let ids: Vec<CandidateId> = round
             .positions()
             .map(|position| position.candidate)
@@ -162,65 +244,152 @@ impl Experiment<'_> {
                 .map(|(position, _)| *position)
                 .collect::<Vec<_>>(),
         );
-        let number = u32::try_from(round.number + 1).unwrap_or(u32::MAX);
+        run.begun += 1;
+        let number = run.begun;
         self.session
             .progress
-            .show(&format!("round {number}: pods come up"));
-        let mut up = stage.bring_up(number, &wanted)?;
-        for (variant, invalid) in &up.failed {
-            self.reject_pods_of(*variant, &positions, invalid, round);
-        }
-        let attached = attached(stage, lab, &positions)?;
-        for one in &attached {
-            if let Some(reason) = one.missing() {
-                let invalid = Invalid::new(InvalidKind::NotReady, reason);
-                self.reject(one.id, in_round(invalid, round.number));
+            .show(&format!("round {}: pods come up", round.number + 1));
+        let mut up = run.stage.bring_up(number, &wanted)?;
+        let mut pods = PodsOfRound {
+            number,
+            wanted,
+            systems: up.pods.clone(),
+            generators: Vec::new(),
+            attached: Vec::new(),
+            environment: None,
+        };
+        let failed = std::mem::take(&mut up.failed);
+        let attached = attached(run.stage, lab, &positions)?;
+        self.reject_missing(&attached, round);
+        up.attached = attached.iter().flat_map(|one| one.pods.clone()).collect();
+        pods.attached = attached;
+        let result = match self.judge_start(failed, &positions, round) {
+            Ok(RoundEnd::Done) => {
+                self.load_in_pods(round, run.stage, run.source, &up, &positions, &mut pods)
             }
+            other => other,
+        };
+        if result.is_err() {
+            // A round counts if it is whole, and its systems survived it.
+            self.records.truncate(known);
         }
-        let pods_of = |one: &AttachedPods| one.pods.clone();
-        up.attached = attached.iter().flat_map(pods_of).collect();
+        if let Err(RunEnd::Cluster(_)) = &result {
+            // Each further call might wait for a lost cluster again. The end of the run removes the pods.
+            return result;
+        }
+        let ended = Stage::end_round(up);
+        self.describe(run.stage, &pods);
+        run.environment = pods.environment.or(run.environment.take());
+        // The first failure is the cause.
+        result.and_then(|end| ended.map(|()| end).map_err(RunEnd::from))
+    }
+
+    /// Sends the load of a round to the candidates that started.
+    fn load_in_pods(
+        &mut self,
+        round: &Round,
+        stage: &Stage<'_>,
+        source: &Source,
+        up: &RunningPods<'_, '_>,
+        positions: &[(usize, CandidateId)],
+        pods: &mut PodsOfRound<'_>,
+    ) -> Result<RoundEnd, RunEnd> {
+        let known = self.records.len();
         let in_round_ids: Vec<(usize, CandidateId)> = positions
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|(_, id)| !self.candidates.is_needless(*id))
             .collect();
-        let result = match in_round_ids.is_empty() {
-            true => Ok(None),
-            false => self
-                .generated(round, stage, source, &up, &in_round_ids)
-                .map(Some),
-        };
-        // Copied before the pods are deleted.
-        let pods = up.pods.clone();
-        let result = match result {
-            Ok(None) => Ok(()),
-            Ok(Some(generated)) => {
+        if in_round_ids.is_empty() {
+            return Ok(RoundEnd::Done);
+        }
+        let generated = self.generated(round, stage, source, up, &in_round_ids);
+        if let Err(RoundError::Cluster(error)) = generated {
+            return Err(error.into());
+        }
+        // Checked before the results, because lost pods also end proofs and generators.
+        let now = stage.pods_now(up)?;
+        let mut ended = ended_systems(stage, &pods.wanted, &up.pods, &now);
+        if let Some(lost) = ended.iter().position(|it| it.is_lost) {
+            return Ok(RoundEnd::Lost(ended.swap_remove(lost).why));
+        }
+        match generated {
+            Ok(generated) => {
                 let first = generated.recordings.first();
-                *environment = first.map(|it| it.environment.clone());
+                pods.environment = first.map(|it| it.environment.clone());
+                pods.generators.clone_from(&generated.generators);
                 let seen = SeenPods {
                     stage,
-                    pods: &pods,
-                    attached: &attached,
+                    pods: &pods.systems,
+                    attached: &pods.attached,
                 };
                 self.merge(round, &in_round_ids, &generated, &seen);
-                self.look_after(stage, &up, &wanted, &in_round_ids, round)?;
-                self.look_after_attached(stage, &attached, round)?;
-                Stage::end_round(up)?;
-                self.describe(stage, &wanted, &pods, &generated.generators, number);
-                self.describe_attached(stage, &attached);
-                return Ok(());
+                self.reject_ended(stage, ended, &in_round_ids, round);
+                self.look_after_attached(stage, &pods.attached, round)?;
+                Ok(RoundEnd::Done)
             }
-            Err(RoundError::Cluster(error)) => Err(error),
+            Err(RoundError::Cluster(error)) => Err(error.into()),
+            Err(RoundError::Lost(reason)) => Ok(RoundEnd::Lost(reason)),
+            // All variants of the earlier rounds have been measured, so their figures stay.
+            Err(RoundError::Generator(reason)) if known > 0 => Err(RunEnd::Because(format!(
+                "{reason} (round {})",
+                round.number + 1
+            ))),
             Err(RoundError::Generator(reason)) => {
                 let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
                 for (_, id) in &in_round_ids {
                     self.reject(*id, in_round(invalid.clone(), round.number));
                 }
-                Ok(())
+                Ok(RoundEnd::Done)
             }
-        };
-        Stage::end_round(up)?;
-        self.describe(stage, &wanted, &pods, &[], number);
-        result
+        }
+    }
+
+    /// Rejects the candidates with systems that did not start. If the cluster is the cause, and earlier rounds
+    /// were measured, the run ends and keeps them.
+    fn judge_start(
+        &mut self,
+        failed: Vec<StartFailure>,
+        positions: &[(usize, CandidateId)],
+        round: &Round,
+    ) -> Result<RoundEnd, RunEnd> {
+        let number = round.number + 1;
+        let has_records = !self.records.is_empty();
+        let mut lost = None;
+        for StartFailure {
+            variant,
+            cause,
+            invalid,
+        } in failed
+        {
+            match cause {
+                Cause::Lost => lost = lost.or(Some(invalid.reason)),
+                Cause::Outside if has_records => {
+                    return Err(RunEnd::Because(format!(
+                        "{} (round {number})",
+                        invalid.reason
+                    )));
+                }
+                Cause::Outside | Cause::Own => {
+                    let invalid = self.with_log_kept(invalid);
+                    self.reject_pods_of(variant, positions, &invalid, round);
+                }
+            }
+        }
+        Ok(lost.map_or(RoundEnd::Done, RoundEnd::Lost))
+    }
+
+    /// Keeps the end of a pod's log in the folder of the recording, and adds its last words to the reason.
+    fn with_log_kept(&self, mut invalid: Invalid) -> Invalid {
+        if let Some(PodLog { pod, last_lines }) = &invalid.pod_log {
+            let path = self.session.logs.join(format!("{pod}.log"));
+            let text: String = last_lines.iter().map(|line| format!("{line}\n")).collect();
+            if let Err(error) = std::fs::write(&path, text) {
+                tracing::debug!(%error, pod, "the log of the pod is not kept");
+            }
+            invalid.reason += &last_words(last_lines, &path);
+        }
+        invalid
     }
 
     fn position_of(&self, id: CandidateId) -> usize {
@@ -267,6 +436,7 @@ impl Experiment<'_> {
             places,
             generators: stage.generators,
             barrier: stage.barrier(),
+            wait: stage.waits.met(),
             token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
         };
         let spec = RoundSpec::of(
@@ -296,89 +466,14 @@ impl Experiment<'_> {
         })
     }
 
-    /// Merges the parts of each variant into one measurement.
-    fn merge(
-        &mut self,
-        round: &Round,
-        ids: &[(usize, CandidateId)],
-        generated: &Generated,
-        seen: &SeenPods<'_, '_>,
-    ) {
-        let Generated {
-            parts, recordings, ..
-        } = generated;
-        let Some(first) = recordings.first() else {
-            return;
-        };
-        let offset = instant().duration_since(self.session.started);
-        let ends = first
-            .rounds
-            .iter()
-            .map(|part| part.started_offset_us + part.elapsed_us);
-        let ended_us = ends.max().unwrap_or_default();
-        for (position, id) in ids {
-            let name = self.candidates.get(*id).name();
-            let proof = first.variant(name).and_then(|record| record.proof.clone());
-            self.candidates.get_mut(*id).set_proof_elsewhere(proof);
-            let is_whole = |attempt: &Vec<RoundRecord>| attempt.len() == recordings.len();
-            let own = parts.get(name).filter(|all| all.iter().all(is_whole));
-            for attempt in own.into_iter().flatten() {
-                let mut whole = recording::merge_parts(attempt.clone());
-                // Calculated from the end, because the offsets of pods count from their own start.
-                let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);
-                let before_end = Duration::from_micros(before_end_us);
-                whole.started_offset_us = model::micros(offset.saturating_sub(before_end));
-                (whole.systems, whole.shared) =
-                    self.usage_in(seen, generated, *position, *id, &attempt[0], &whole);
-                self.records.push(whole);
-            }
-            if let Some(invalid) = reason_of(recordings, name) {
-                self.reject(*id, invalid);
-            } else if own.is_none() && !self.candidates.is_needless(*id) {
-                let reason = "some generators have no measurement of it".to_owned();
-                let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
-                self.reject(*id, in_round(invalid, round.number));
+    /// Rejects candidates without pods behind their URLs.
+    fn reject_missing(&mut self, attached: &[AttachedPods], round: &Round) {
+        for one in attached {
+            if let Some(reason) = one.missing() {
+                let invalid = Invalid::new(InvalidKind::NotReady, reason);
+                self.reject(one.id, in_round(invalid, round.number));
             }
         }
-    }
-
-    /// The usage of the own systems and of the shared systems of a variant, during a measurement. `part` is the
-    /// first generator's part of it.
-    fn usage_in(
-        &self,
-        seen: &SeenPods<'_, '_>,
-        generated: &Generated,
-        position: usize,
-        id: CandidateId,
-        part: &RoundRecord,
-        whole: &RoundRecord,
-    ) -> (Vec<SystemUsage>, Vec<SystemUsage>) {
-        let first = generated.recordings.first();
-        let moments = first.and_then(|first| moments(first, part));
-        let (stage, readings) = (seen.stage, &generated.readings);
-        let load = &self.session.load;
-        let wanted = wanted_each(self.session.lab, &[position]);
-        let usage = |system: &str, pods: &[&PodState]| {
-            used(stage, system, pods, readings, moments, whole, load)
-        };
-        let started = |shared: bool| -> Vec<SystemUsage> {
-            let own = wanted.iter().filter(|one| one.variant.is_none() == shared);
-            own.map(|one| usage(&one.setup.system, &stage.counted_of(one, seen.pods)))
-                .collect()
-        };
-        let attached = |system: &str| -> Option<SystemUsage> {
-            let mut all = seen.attached.iter();
-            let own = all.find(|it| it.id == id && it.system == system)?;
-            Some(usage(system, &own.pods.iter().collect::<Vec<_>>()))
-        };
-        let is_elsewhere =
-            |read: &&SystemUsage| wanted.iter().all(|one| one.setup.system != read.name);
-        // The first generator has read the metrics of a system that runs already.
-        let elsewhere = part.systems.iter().filter(is_elsewhere);
-        let elsewhere = elsewhere.map(|read| attached(&read.name).unwrap_or_else(|| read.clone()));
-        let mut own = started(false);
-        own.extend(elsewhere);
-        (own, started(true))
     }
 
     /// Rejects candidates with other pods behind their URLs than before the measurement.
@@ -387,9 +482,10 @@ impl Experiment<'_> {
         stage: &Stage<'_>,
         attached: &[AttachedPods],
         round: &Round,
-    ) -> Result<(), ClusterError> {
+    ) -> Result<(), RunEnd> {
         for one in attached {
-            if let Some(change) = one.change(stage)? {
+            let is_in = self.candidates.get(one.id).invalid().is_none();
+            if let Some(change) = one.change(stage)?.filter(|_| is_in) {
                 let invalid = Invalid::new(InvalidKind::Crashed, change);
                 self.reject(one.id, in_round(invalid, round.number));
             }
@@ -397,149 +493,24 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Checks if a system ended during the measurement.
-    fn look_after(
+    /// Rejects the candidates with systems that ended during the measurement.
+    fn reject_ended(
         &mut self,
         stage: &Stage<'_>,
-        up: &RunningPods<'_, '_>,
-        wanted: &[Wanted<'_>],
+        ended: Vec<EndedSystem>,
         ids: &[(usize, CandidateId)],
         round: &Round,
-    ) -> Result<(), ClusterError> {
-        let now = stage.pods_now(up)?;
-        for one in wanted {
-            let before = stage.pods_of(one, &up.pods);
-            let now = stage.pods_of(one, &now);
-            let lost = before.iter().find_map(|pod| {
-                let same = now.iter().find(|other| other.name == pod.name);
-                match same {
-                    None => Some(format!("{} was removed", pod.placed())),
-                    Some(same) if same.restarts > pod.restarts => {
-                        Some(format!("{} was started again", pod.placed()))
-                    }
-                    Some(same) => match &same.phase {
-                        Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
-                        Phase::Succeeded | Phase::Leaving => {
-                            Some(format!("{} has ended", pod.placed()))
-                        }
-                        _ => None,
-                    },
-                }
-            });
-            if let Some(lost) = lost {
-                let invalid = Invalid::new(InvalidKind::Crashed, lost);
-                self.reject_pods_of(one.variant, ids, &invalid, round);
-            }
-        }
-        Ok(())
-    }
-
-    /// Records the nodes and images of pods.
-    fn describe(
-        &mut self,
-        stage: &mut Stage<'_>,
-        wanted: &[Wanted<'_>],
-        pods: &[PodState],
-        generators: &[PodState],
-        round: u32,
     ) {
-        stage.know_nodes(pods);
-        stage.know_nodes(generators);
-        let known: Vec<PodState> = pods.iter().chain(generators).cloned().collect();
-        if round == 1
-            && let Some(reason) = stage.may_read_kubelets(&known)
+        for EndedSystem {
+            variant, pod, why, ..
+        } in ended
         {
-            self.session
-                .progress
-                .note(&format!("processor time is unknown: {reason}"));
-        }
-        let mut placed = Vec::new();
-        for one in wanted {
-            for pod in stage.pods_of(one, pods) {
-                let is_counted = stage.is_counted(one, pod);
-                let name = |position: usize| self.candidates.at(position);
-                let name = one.variant.map(name);
-                let variant = name.map(|id| self.candidates.get(id).name().to_owned());
-                placed.push(placed_text(pod, variant, &one.setup.system));
-                let ids: Vec<CandidateId> = match name {
-                    Some(id) => vec![id],
-                    None => self.candidates.ids().collect(),
-                };
-                for id in ids {
-                    let systems = &mut self.candidates.get_mut(id).systems;
-                    let own = systems.iter_mut().find(|own| own.name == one.setup.system);
-                    if let Some(own) = own.filter(|_| is_counted) {
-                        own.manifests = stage.digest_of(one);
-                        own.version.clone_from(&pod.image);
-                        own.limits_enforced = Some(own.limits_asked);
-                        own.limits_by = pod.qos.clone().map(|qos| format!("Kubernetes, {qos}"));
-                    }
-                }
-            }
-        }
-        placed.extend(
-            generators
-                .iter()
-                .map(|pod| placed_text(pod, None, "generator")),
-        );
-        stage.placed = placed;
-    }
-
-    /// Records the nodes and images of the pods behind URLs.
-    fn describe_attached(&mut self, stage: &mut Stage<'_>, attached: &[AttachedPods]) {
-        for one in attached {
-            stage.know_nodes(&one.pods);
-            let candidate = self.candidates.get_mut(one.id);
-            let name = candidate.name().to_owned();
-            let mut systems = candidate.systems.iter_mut();
-            if let Some(own) = systems.find(|own| own.name == one.system) {
-                own.version = one.pods.iter().find_map(|pod| pod.image.clone());
-            }
-            let placed = one
-                .pods
-                .iter()
-                .map(|pod| placed_text(pod, Some(name.clone()), &one.system));
-            stage.placed.extend(placed);
+            let invalid = Invalid {
+                pod_log: stage.log_of(&pod),
+                ..Invalid::new(InvalidKind::Crashed, why)
+            };
+            let invalid = self.with_log_kept(invalid);
+            self.reject_pods_of(variant, ids, &invalid, round);
         }
     }
-}
-
-fn placed_text(pod: &PodState, variant: Option<String>, system: &str) -> PlacedText {
-    PlacedText {
-        pod: pod.name.clone(),
-        node: pod.node.clone(),
-        variant,
-        system: system.to_owned(),
-        quality: pod.qos.clone(),
-    }
-}
-
-/// The measurements of the generators, by variants and attempts.
-fn parts_of(recordings: &[Recording]) -> Parts {
-    let mut parts = Parts::new();
-    for recording in recordings {
-        let mut attempts: BTreeMap<&str, usize> = BTreeMap::new();
-        for part in &recording.rounds {
-            let attempt = attempts.entry(&part.variant).or_default();
-            let all = parts.entry(part.variant.clone()).or_default();
-            if all.len() == *attempt {
-                all.push(Vec::new());
-            }
-            all[*attempt].push(part.clone());
-            *attempt += 1;
-        }
-    }
-    parts
-}
-
-/// The reason why a variant has no number, if there is one.
-fn reason_of(recordings: &[Recording], variant: &str) -> Option<Invalid> {
-    // The first generator with a reason decides, because the other reasons follow from it.
-    let mut records = recordings.iter().filter_map(|it| it.variant(variant));
-    records.find_map(|record| match &record.status {
-        VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
-            Some(Invalid::new(*kind, reason.clone()))
-        }
-        _ => None,
-    })
 }

@@ -90,7 +90,7 @@ impl Experiment<'_> {
         self.session.progress.show(&run.label());
         // Without a proven baseline there is no comparison.
         if self.candidates.has_lost_baseline(id) {
-            return Err(self.candidates.why_unmeasured(id, false));
+            return Err(self.candidates.why_unmeasured(id, None));
         }
         let began = instant();
         let mut running = run.start(&mut self.rig)?;

@@ -5,7 +5,9 @@
 //! All generators warm up together and begin at one moment. Afterwards they exchange their disturbances, so
 //! that the same cycles count for all.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,7 +31,15 @@ use super::variant_run::VariantRun;
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
+use crate::pods::barrier::policy_advice;
 use crate::prove::{Proven, RequestCounts, ToldProof};
+
+/// Attempts to reach a system before the proof.
+const REACH_TRIES: u32 = 3;
+/// Time limit of one attempt.
+const REACH_WITHIN: Duration = Duration::from_secs(2);
+/// Pause between two attempts.
+const REACH_AGAIN: Duration = Duration::from_secs(1);
 
 /// The first generator's report of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,6 +91,7 @@ impl Experiment<'_> {
     }
 
     fn shard_of(&mut self, number: usize) -> Result<(), Invalid> {
+        self.reach_systems()?;
         self.prove_once_for_all()?;
         if self.candidates.is_hopeless() {
             // All generators have the same result, and each has its record.
@@ -137,6 +148,51 @@ impl Experiment<'_> {
         peers.expect("a shard is sent in peers")
     }
 
+    /// Rejects the variants with a system that a generator does not reach. All pods are ready by now, but
+    /// a kubelet makes this check from its own node. Rules for connections between pods may differ.
+    fn reach_systems(&mut self) -> Result<(), Invalid> {
+        let unreached = self.unreached();
+        let all = self.peers().exchange(&unreached)?;
+        let of = all.len();
+        for (index, unreached) in all.into_iter().enumerate() {
+            for (variant, reason) in unreached {
+                let mut ids = self.candidates.ids();
+                let id = ids.find(|id| self.candidates.get(*id).name() == variant);
+                let Some(id) = id.filter(|id| self.candidates.get(*id).invalid().is_none()) else {
+                    continue;
+                };
+                let reason = format!("generator {} of {of} does not reach {reason}", index + 1);
+                self.reject(id, Invalid::new(InvalidKind::NotReady, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// The variants with a system that this generator does not reach, with the reason.
+    fn unreached(&self) -> Vec<(String, String)> {
+        let mut tried: BTreeMap<SocketAddr, Option<String>> = BTreeMap::new();
+        let mut unreached = Vec::new();
+        for candidate in self.candidates.iter() {
+            // The load goes to the target, which is the last to start. Other systems may be closed to generators.
+            let Some(target) = candidate.variant.systems().last() else {
+                continue;
+            };
+            let elsewhere = target.elsewhere();
+            let Some(address) = elsewhere.and_then(|it| it.authority.parse().ok()) else {
+                continue;
+            };
+            let found = tried
+                .entry(address)
+                .or_insert_with(|| why_unreached(address));
+            if let Some(why) = found {
+                let advice = policy_advice(address.port());
+                let reason = format!("`{}` at {address}: {why}{advice}", target.system);
+                unreached.push((candidate.name().to_owned(), reason));
+            }
+        }
+        unreached
+    }
+
     /// The first generator proves all variants. The other generators use its result.
     fn prove_once_for_all(&mut self) -> Result<(), Invalid> {
         let is_first = self.peers().shard().index() == 0;
@@ -167,6 +223,10 @@ impl Experiment<'_> {
     /// Uses the first generator's proofs, and attaches to the systems.
     fn believe(&mut self, told: Vec<ProofTold>) -> Result<(), Invalid> {
         for id in self.candidates.ids() {
+            // All generators have rejected it for the same reason.
+            if self.candidates.get(id).invalid().is_some() {
+                continue;
+            }
             let name = self.candidates.get(id).name();
             let Some(told) = told.iter().find(|told| told.variant == name) else {
                 let reason = format!("the first generator has no variant `{name}`");
@@ -314,6 +374,20 @@ fn report_of(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Sh
         .map(|it| (it.from_ns, it.to_ns, it.cause == Cause::Host))
         .collect();
     report
+}
+
+/// The reason why an address accepts no connection. `None` if it does.
+fn why_unreached(address: SocketAddr) -> Option<String> {
+    let mut last = None;
+    for _ in 0..REACH_TRIES {
+        match TcpStream::connect_timeout(&address, REACH_WITHIN) {
+            Ok(_) => return None,
+            Err(error) => last = Some(error.to_string()),
+        }
+        // The rules of a Service reach the nodes a moment after its pods are ready.
+        std::thread::park_timeout(REACH_AGAIN);
+    }
+    last
 }
 
 fn encoded(parts: Vec<Option<Vec<u8>>>) -> Vec<Option<String>> {

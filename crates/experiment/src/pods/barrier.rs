@@ -24,6 +24,8 @@ const SILENT_MOST: Duration = Duration::from_secs(180);
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// Time limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(1);
+/// Time without an answer of the network after which its packets are dropped and not late.
+const DROPPED_AFTER: Duration = Duration::from_secs(20);
 /// Number of requests in one comparison of clocks.
 const QUESTIONS: usize = 64;
 /// Time from the agreement to the agreed start. Within it all generators must receive the start time and open
@@ -177,8 +179,13 @@ impl GeneratorBarrier {
 }
 
 fn connect(shard: Shard, place: &BarrierAddress<'_>, deadline: Instant) -> Result<Line, String> {
+    // A cluster refuses connections to a pod that does not listen yet. Only a dropped packet has no answer.
+    let mut silent_since: Option<Instant> = None;
     loop {
-        let error = match TcpStream::connect_timeout(&place.connect, CONNECT) {
+        let connected = TcpStream::connect_timeout(&place.connect, CONNECT);
+        let is_silent = matches!(&connected, Err(error) if error.kind() == ErrorKind::TimedOut);
+        silent_since = is_silent.then(|| silent_since.unwrap_or_else(instant));
+        let error = match connected {
             Ok(stream) => {
                 let mut line = Line::new(stream, "generator 1".to_owned())?;
                 let hello = Hello {
@@ -194,15 +201,27 @@ fn connect(shard: Shard, place: &BarrierAddress<'_>, deadline: Instant) -> Resul
             }
             Err(error) => error.to_string(),
         };
-        if instant() >= deadline {
+        let is_dropped = silent_since.is_some_and(|since| since.elapsed() >= DROPPED_AFTER);
+        if is_dropped || instant() >= deadline {
+            let seconds = (place.within - deadline.saturating_duration_since(instant())).as_secs();
             return Err(format!(
-                "generator 1 was not found at {} within {} s: {error}",
+                "generator 1 was not found at {} within {seconds} s: {error}{}",
                 place.connect,
-                place.within.as_secs()
+                match is_dropped {
+                    true => policy_advice(place.connect.port()),
+                    false => String::new(),
+                }
             ));
         }
         std::thread::park_timeout(TRY_AGAIN);
     }
+}
+
+/// The advice for a connection between pods that the network drops.
+pub(crate) fn policy_advice(port: u16) -> String {
+    format!(
+        ". If both pods run, a NetworkPolicy may drop connections to port {port}. docs/kubernetes.md has one that allows them"
+    )
 }
 
 fn accept_all(
@@ -236,9 +255,10 @@ fn accept_all(
         if instant() >= deadline {
             let missing = there.iter().position(Option::is_none).unwrap_or(0) + 2;
             return Err(format!(
-                "generator {missing} of {} did not connect within {} s",
+                "generator {missing} of {} did not connect within {} s{}",
                 shard.of(),
-                place.within.as_secs()
+                place.within.as_secs(),
+                policy_advice(place.connect.port())
             ));
         }
     }
@@ -442,6 +462,22 @@ mod tests {
             error.starts_with("generator 2 of 3 did not connect"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_network_that_drops_connections_is_suspected() {
+        let shard = Shard::new(1, 2).expect("a shard");
+        let error = GeneratorBarrier::join(shard, &place(free_port(), Duration::from_millis(50)));
+        let error = error.err().expect("none came");
+        assert!(
+            error.contains("a NetworkPolicy may drop connections to port"),
+            "{error}"
+        );
+        // A refused connection was answered, so no rule dropped it.
+        let shard = Shard::new(2, 2).expect("a shard");
+        let error = GeneratorBarrier::join(shard, &place(free_port(), Duration::from_millis(50)));
+        let error = error.err().expect("nobody listens");
+        assert!(!error.contains("NetworkPolicy"), "{error}");
     }
 
     #[test]

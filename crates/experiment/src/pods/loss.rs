@@ -13,14 +13,31 @@ pub(crate) struct Loss {
     pub(crate) pod: PodState,
     /// The reason, such as `was evicted: Eviction API: evicting`.
     pub(crate) why: String,
+    rank: Rank,
+}
+
+impl Loss {
+    /// True if the cluster took the pod away. Another attempt may succeed.
+    pub(crate) fn is_of_the_cluster(&self) -> bool {
+        matches!(self.rank, Rank::Taken | Rank::Gone | Rank::Leaving)
+    }
+
+    /// True if the generator ended by itself. It may have missed another one.
+    pub(crate) fn ended_by_itself(&self) -> bool {
+        self.rank == Rank::Ended
+    }
 }
 
 /// Place of a loss in the chain of causes. The first loss takes the other generators with it: they miss it, and
 /// the controller of their Job removes them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The cluster reports its own reason: an eviction, a limit of memory, a lost node.
+    /// The cluster reports that it took the pod away: an eviction, a preemption, a lost node.
+    Taken,
+    /// The cluster reports another reason: a limit of memory, an image that cannot start.
     Reported,
+    /// The pod has never started, and the others missed it.
+    NeverCame,
     /// The pod does not exist any more.
     Gone,
     /// The pod is being removed without a reported reason.
@@ -35,26 +52,69 @@ pub(crate) fn first_loss(
     before: &BTreeMap<u32, PodState>,
     now: &BTreeMap<u32, PodState>,
 ) -> Option<Loss> {
-    let mut losses: Vec<(Rank, Loss)> = Vec::new();
+    let mut losses: Vec<Loss> = Vec::new();
     let mut lose = |rank: Rank, index: u32, pod: &PodState, why: &str| {
         let (pod, why) = (pod.clone(), why.to_owned());
-        losses.push((rank, Loss { index, pod, why }));
+        losses.push(Loss {
+            index,
+            pod,
+            why,
+            rank,
+        });
     };
     for (index, pod) in before {
         let is_other = now.get(index).is_none_or(|other| other.name != pod.name);
-        if is_other && pod.phase != Phase::Succeeded {
-            lose(Rank::Gone, *index, pod, "was removed");
-        }
-    }
-    for (index, pod) in now {
         match &pod.phase {
-            Phase::Failed(why) => lose(rank_of(why), *index, pod, why),
-            Phase::Leaving => lose(Rank::Leaving, *index, pod, "is being removed"),
+            Phase::Coming(why) if is_other => lose(Rank::NeverCame, *index, pod, &never_came(why)),
+            Phase::Succeeded => {}
+            _ if is_other => lose(Rank::Gone, *index, pod, "was removed"),
             _ => {}
         }
     }
-    losses.sort_by_key(|(rank, loss)| (*rank, loss.pod.deleted_at));
-    losses.into_iter().next().map(|(_, loss)| loss)
+    let was_coming = |index: &u32| {
+        let earlier = before.get(index);
+        earlier.is_none_or(|it| matches!(it.phase, Phase::Coming(_)))
+    };
+    for (index, pod) in now {
+        match &pod.phase {
+            Phase::Lost(why) => lose(Rank::Taken, *index, pod, why),
+            Phase::Failed(why) => lose(rank_of(why), *index, pod, why),
+            Phase::Leaving if !(before.contains_key(index) && was_coming(index)) => {
+                lose(Rank::Leaving, *index, pod, "is being removed");
+            }
+            Phase::Leaving => {
+                lose(
+                    Rank::NeverCame,
+                    *index,
+                    pod,
+                    "was removed before it started",
+                );
+            }
+            _ => {}
+        }
+    }
+    // A generator that has not started is a cause only if another one has given up.
+    if !losses.is_empty() {
+        for (index, pod) in now {
+            if let Phase::Coming(why) = &pod.phase
+                && was_coming(index)
+            {
+                let (pod, why) = (pod.clone(), never_came(why));
+                losses.push(Loss {
+                    index: *index,
+                    pod,
+                    why,
+                    rank: Rank::NeverCame,
+                });
+            }
+        }
+    }
+    losses.sort_by_key(|loss| (loss.rank, loss.pod.deleted_at));
+    losses.into_iter().next()
+}
+
+fn never_came(why: &str) -> String {
+    format!("did not start: {why}")
 }
 
 fn rank_of(why: &str) -> Rank {
@@ -104,12 +164,48 @@ mod tests {
     }
 
     #[test]
+    fn only_a_pod_that_the_cluster_took_away_is_worth_another_attempt() {
+        let evicted = json!({"phase": "Failed", "reason": "Evicted"});
+        for (status, is_worth) in [(evicted, true), (failed(5), false)] {
+            let now = BTreeMap::from([(0, generator(0, &status, None))]);
+            let loss = first_loss(&BTreeMap::new(), &now).expect("a loss");
+            assert_eq!(loss.is_of_the_cluster(), is_worth, "{status}");
+            assert_eq!(loss.ended_by_itself(), !is_worth, "{status}");
+        }
+        let unplaced = json!({"phase": "Pending", "conditions": [{
+            "type": "PodScheduled", "status": "False", "message": "Insufficient cpu"}]});
+        // The first has given up, because the second has never had a node.
+        let before = BTreeMap::from([
+            (0, generator(0, &json!({"phase": "Running"}), None)),
+            (1, generator(1, &unplaced, None)),
+        ]);
+        let now = BTreeMap::from([
+            (0, generator(0, &failed(5), None)),
+            (1, generator(1, &unplaced, None)),
+        ]);
+        let loss = first_loss(&before, &now).expect("a loss");
+        assert_eq!(
+            (loss.index, loss.why.as_str(), loss.is_of_the_cluster()),
+            (
+                1,
+                "did not start: no node accepts it: Insufficient cpu",
+                false
+            )
+        );
+        // A generator that is still coming is no loss.
+        let coming = BTreeMap::from([(0, generator(0, &json!({"phase": "Pending"}), None))]);
+        assert_eq!(first_loss(&coming, &coming), None);
+    }
+
+    #[test]
     fn the_loss_that_caused_the_others_is_named() {
         let running = json!({"phase": "Running"});
         let evicted = json!({"phase": "Running", "conditions": [{
             "type": "DisruptionTarget", "status": "True",
             "reason": "EvictionByEvictionAPI", "message": "evicting",
         }]});
+        let killed = json!({"phase": "Failed", "containerStatuses": [
+            {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]});
         let one = |status: &Value, at| Some(generator(0, status, at));
         let two = |status: &Value, at| Some(generator(1, status, at));
         let was = |why: &str| Some((1, why.to_owned()));
@@ -148,6 +244,11 @@ mod tests {
                 "the second ended by itself",
                 [one(&running, None), two(&failed(5), None)],
                 was("ended with exit code 5"),
+            ),
+            (
+                "the second was killed for its memory, and the first misses it",
+                [one(&failed(5), None), two(&killed, None)],
+                was("was killed because it used more memory than its limit"),
             ),
         ] {
             assert_eq!(lost(now), is, "{case}");

@@ -72,6 +72,63 @@ pub(crate) struct ThisRound {
     pub(crate) generators: u32,
     pub(crate) barrier: SocketAddr,
     pub(crate) token: String,
+    /// Time limit of the barrier.
+    pub(crate) wait: Duration,
+}
+
+/// Refuses a lab with files that are too large for the Secret of its generators.
+///
+/// # Errors
+/// The reason as a sentence.
+pub fn check_files(
+    lab: &Lab,
+    files: &[(PathBuf, Vec<u8>)],
+    settings: &[(String, String)],
+) -> Result<(), String> {
+    let nowhere = SocketAddr::from(([192, 0, 2, 255], BARRIER_PORT));
+    let variants: Vec<String> = lab.names().into_iter().map(str::to_owned).collect();
+    let systems = |variant: &String| {
+        let mut all = lab.all();
+        let systems = all.find(|it| it.name == *variant).map(Variant::systems);
+        systems
+            .unwrap_or_default()
+            .iter()
+            .map(|it| it.system.clone())
+    };
+    let places = variants.iter().flat_map(|variant| {
+        systems(variant).map(|system| Place {
+            variant: variant.clone(),
+            system,
+            address: nowhere,
+            instances: Vec::new(),
+        })
+    });
+    let round = ThisRound {
+        number: lab.rounds as usize,
+        places: places.collect(),
+        variants: variants.clone(),
+        generators: lab.generators,
+        barrier: nowhere,
+        // As long as a SHA-256.
+        token: "0".repeat(64),
+        wait: Duration::from_secs(999),
+    };
+    let spec = RoundSpec::of(lab, u64::MAX, files, settings, round);
+    let text = serde_json::to_vec(&spec).map_err(|error| error.to_string())?;
+    check_size(text.len())
+}
+
+/// Refuses a job that is too large for a Secret.
+///
+/// # Errors
+/// The reason as a sentence.
+pub fn check_size(bytes: usize) -> Result<(), String> {
+    match bytes > BYTES_MOST {
+        true => Err(format!(
+            "the job of the generators has {bytes} bytes, but a Secret holds only {BYTES_MOST}. Files travel in base64, so about 690 KiB of files fit. Use shorter files, or fewer requests"
+        )),
+        false => Ok(()),
+    }
 }
 
 impl RoundSpec {
@@ -101,7 +158,7 @@ impl RoundSpec {
             generators: round.generators,
             barrier: round.barrier,
             token: round.token,
-            wait_s: 120,
+            wait_s: round.wait.as_secs(),
             places: round.places,
         }
     }
@@ -236,6 +293,7 @@ mod tests {
             generators: 2,
             barrier: SocketAddr::from(([10, 0, 0, 9], BARRIER_PORT)),
             token: "t".to_owned(),
+            wait: Duration::from_secs(60),
         };
         let spec = RoundSpec::of(&lab, 7, &files, &[], round);
         let text = serde_json::to_string(&spec).expect("JSON");
@@ -263,6 +321,22 @@ mod tests {
         let other = spec.lab(spec.shard(1).expect("a shard")).expect("a lab");
         assert!(other.baseline.proofs.is_empty());
         assert!(spec.shard(2).is_err());
+    }
+
+    #[test]
+    fn files_that_do_not_fit_into_a_secret_are_refused_before_a_pod_starts() {
+        let files = |bytes: usize| {
+            vec![
+                (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
+                (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
+                (PathBuf::from("l/data.csv"), vec![b'x'; bytes]),
+            ]
+        };
+        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files(1)))
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+        assert_eq!(check_files(&lab, &files(600_000), &[]), Ok(()));
+        let refused = check_files(&lab, &files(1_500_000), &[]).unwrap_err();
+        assert!(refused.contains("a Secret holds only 921600"), "{refused}");
     }
 
     #[test]

@@ -31,10 +31,10 @@ pub fn send(
     let job = job(stage.barrier());
     let sent = generated(&mut stage, &job);
     let cluster = stage.text(version, namespace);
-    let ended = stage.end();
+    let ended = stage.end(false);
     let shards = sent.map_err(|error| match error {
         RoundError::Cluster(error) => Failure::not_ready(error.to_string()),
-        RoundError::Generator(reason) => Failure::not_ready(reason),
+        RoundError::Generator(reason) | RoundError::Lost(reason) => Failure::not_ready(reason),
     })?;
     ended.map_err(|error: ClusterError| Failure::not_ready(error.to_string()))?;
     Ok(SentLoad { shards, cluster })

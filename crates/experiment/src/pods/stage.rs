@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cluster::call::Resource;
 use cluster::connection::Heed;
-use cluster::generators::{GENERATORS, Generators, TOLD_IN};
+use cluster::event::last_warning;
+use cluster::generators::{Generators, TOLD_IN};
 use cluster::kubelet::Readings;
 use cluster::node::NodeDescription;
 use cluster::owner::Round as OwnedRound;
@@ -16,31 +15,39 @@ use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ApiConnection, ClusterError, Run};
 use lab::Endpoint;
-use recording::{ClusterText, NodeText, PlacedText, Recording};
+use recording::{ClusterText, NodeText, PlacedText};
 use serde_json::Value;
 
+mod generators;
 mod manifests;
 
-use super::load_spec::GeneratorJob;
-use super::loss::{Loss, first_loss};
 use super::manifests::OfSystems;
-use super::result;
-use super::round_spec::{self, BARRIER_PORT};
-use super::start_progress::{PLACED_WITHIN, StartProgress};
+use super::round_spec::BARRIER_PORT;
+use super::start_progress::{Cause, StartFailure, StartProgress};
 use super::systems::{self, Which};
+use super::waits::{PodWaits, TROUBLES};
 use super::wanted::Wanted;
-use crate::environment::instant;
-use crate::invalid::{Invalid, LINES_SHOWN, PodLog};
+use crate::invalid::{LINES_KEPT, PodLog};
 
 /// Pause between two checks of pods.
 const LOOK: Duration = Duration::from_millis(500);
-/// Pause between two readings from kubelets.
-const READ: Duration = Duration::from_secs(3);
 /// Time limit of a round besides its load: pods start, generators wait for each other and prove.
 pub const BESIDE_LOAD: Duration = Duration::from_secs(300);
 
 /// Host names with their addresses.
 type Hosts = Vec<(String, IpAddr)>;
+
+/// The pods of the generators of a run.
+pub struct GeneratorPods {
+    /// Their container image.
+    pub image: String,
+    /// Number of generators.
+    pub count: u32,
+    /// Time limit of a round.
+    pub deadline: Duration,
+    /// Time limits for pods to start.
+    pub waits: PodWaits,
+}
 
 /// The cluster objects that last for all rounds of a run.
 pub struct Stage<'c> {
@@ -54,10 +61,14 @@ pub struct Stage<'c> {
     hosts: BTreeMap<(Option<usize>, String), Hosts>,
     pub(crate) nodes: BTreeMap<String, NodeDescription>,
     pub(crate) placed: Vec<PlacedText>,
+    /// The rounds that the cluster took a pod from, with the reasons.
+    pub(crate) lost_rounds: Vec<String>,
     /// True if `weigh` has permission to read kubelets.
     pub(crate) reads_kubelets: bool,
     /// Time limit of a round.
     deadline: Duration,
+    /// Time limits for pods to start.
+    pub(crate) waits: PodWaits,
 }
 
 /// The pods of one round.
@@ -65,9 +76,8 @@ pub(crate) struct RunningPods<'s, 'c> {
     owner: OwnedRound<'s, 'c>,
     /// The pods of systems at the time when all were ready.
     pub(crate) pods: Vec<PodState>,
-    /// Variants that did not start, by position. `None` for the position means all variants, because a shared
-    /// system failed.
-    pub(crate) failed: Vec<(Option<usize>, Invalid)>,
+    /// Systems that did not start.
+    pub(crate) failed: Vec<StartFailure>,
     /// The pods behind the URLs of systems that this run did not start.
     pub(crate) attached: Vec<PodState>,
 }
@@ -76,6 +86,8 @@ pub(crate) struct RunningPods<'s, 'c> {
 pub(crate) enum RoundError {
     /// A request to the cluster failed.
     Cluster(ClusterError),
+    /// The cluster took a generator away. Another attempt may succeed.
+    Lost(String),
     /// A generator has not sent its part.
     Generator(String),
 }
@@ -91,28 +103,35 @@ impl<'c> Stage<'c> {
     /// addresses stay the same.
     ///
     /// # Errors
-    /// When the cluster refuses a request. The owner is then deleted.
+    /// When the cluster refuses a request, or would refuse the pods of generators. The owner is then deleted.
     pub fn begin(
         run: Run<'c>,
         wanted: &[Wanted<'_>],
         manifests: OfSystems,
-        image: String,
-        generators: u32,
-        deadline: Duration,
+        generators: GeneratorPods,
     ) -> Result<Stage<'c>, ClusterError> {
+        let GeneratorPods {
+            image,
+            count,
+            deadline,
+            waits,
+        } = generators;
         let mut stage = Stage {
             run,
             image,
-            generators,
+            generators: count,
             services: BTreeMap::new(),
             manifests,
             hosts: BTreeMap::new(),
             nodes: BTreeMap::new(),
             placed: Vec::new(),
+            lost_rounds: Vec::new(),
             reads_kubelets: true,
             deadline,
+            waits,
         };
-        match stage.make_services(wanted) {
+        let made = stage.make_services(wanted);
+        match made.and_then(|()| stage.check_generators()) {
             Ok(()) => Ok(stage),
             Err(error) => {
                 // The first error is returned. `end` itself reports a failed deletion of the owner.
@@ -120,6 +139,12 @@ impl<'c> Stage<'c> {
                 Err(error)
             }
         }
+    }
+
+    /// Asks the cluster if it would create the pods of generators. A Job without pods has no error.
+    fn check_generators(&self) -> Result<(), ClusterError> {
+        let pod = self.generators_of(0).pod();
+        self.run.try_create(Resource::Pods, pod)
     }
 
     fn make_services(&mut self, wanted: &[Wanted<'_>]) -> Result<(), ClusterError> {
@@ -229,9 +254,9 @@ impl<'c> Stage<'c> {
         round: u32,
         wanted: &[Wanted<'_>],
     ) -> Result<RunningPods<'s, 'c>, ClusterError> {
-        self.run.live_on(self.deadline + PLACED_WITHIN)?;
+        self.run.live_on(self.deadline + self.waits.all())?;
         let owner = self.run.round(round)?;
-        let mut progress = StartProgress::of(wanted);
+        let mut progress = StartProgress::of(wanted, self.waits);
         loop {
             let pods = self.pods(&owner.selector())?;
             for index in 0..wanted.len() {
@@ -240,11 +265,13 @@ impl<'c> Stage<'c> {
                     self.start(&owner, one, index, &mut progress)?;
                 } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
-                    if let Some(pod) = progress.look(index, one, self.count_of(one), &own)
-                        && let Ok(last_lines) = self.connection().last_log_lines(&pod, LINES_SHOWN)
+                    if let Some(pod) = progress.look(index, one, self.count_of(one), &own) {
+                        progress.add_words(index, self.log_of(pod), self.warning_about(pod));
+                    }
+                    if let Some(pod) = progress.due_for_warning(index, &own)
+                        && let Some(trouble) = self.trouble_of(pod)
                     {
-                        // A log that cannot be read is missing in the message, and changes nothing else.
-                        progress.add_log(index, PodLog { pod, last_lines });
+                        progress.fail(index, Cause::Outside, trouble);
                     }
                     if own.is_empty() && progress.waits_for_pods(index) {
                         self.look_for_refusal(&owner, one, index, &mut progress)?;
@@ -289,11 +316,13 @@ impl<'c> Stage<'c> {
                 let (resource, object) = workload.object();
                 match owner.create(resource, object) {
                     Ok(_) => progress.has_started(index),
-                    Err(ClusterError::Refused { message, .. }) => progress.fail(index, message),
+                    Err(error) if error.is_about_the_object() => {
+                        progress.refuse(index, &error);
+                    }
                     Err(error) => return Err(error),
                 }
             }
-            Err(reason) => progress.fail(index, reason),
+            Err(reason) => progress.fail(index, Cause::Own, reason),
         }
         Ok(())
     }
@@ -309,112 +338,36 @@ impl<'c> Stage<'c> {
         Ok(pods.iter().map(PodState::of).collect())
     }
 
-    /// Starts the generators of a round, and returns the recording of each.
-    ///
-    /// # Errors
-    /// When one of them does not send its part, or the cluster cannot be reached.
-    pub(crate) fn generate(
-        &self,
-        up: &RunningPods<'_, '_>,
-        job: &GeneratorJob,
-        readings: &mut Readings,
-    ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
-        let text =
-            serde_json::to_vec(job).map_err(|error| RoundError::Generator(error.to_string()))?;
-        if text.len() > round_spec::BYTES_MOST {
-            return Err(RoundError::Generator(format!(
-                "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
-                text.len(),
-                round_spec::BYTES_MOST
-            )));
+    /// The end of the log of a pod. `None` if it cannot be read, such as before the container has started.
+    pub(crate) fn log_of(&self, pod: &PodState) -> Option<PodLog> {
+        if matches!(pod.phase, Phase::Coming(_)) {
+            return None;
         }
-        let generators = self.generators_of(up.owner.number());
-        up.owner
-            .create(Resource::Secrets, generators.secret(&STANDARD.encode(text)))?;
-        up.owner.create(Resource::Jobs, generators.job())?;
-        let pods = self.watch(up, readings)?;
-        let mut recordings = Vec::new();
-        for pod in &pods {
-            recordings.push(self.result_of(pod)?);
-        }
-        Ok((recordings, pods))
+        let container = pod.container.as_deref();
+        let read = self.connection();
+        let last_lines = read.last_log_lines(&pod.name, container, LINES_KEPT).ok()?;
+        Some(PodLog {
+            pod: pod.name.clone(),
+            last_lines,
+        })
     }
 
-    /// Waits until all generators have finished. Returns their pods, in the order of their shards.
-    fn watch(
-        &self,
-        up: &RunningPods<'_, '_>,
-        readings: &mut Readings,
-    ) -> Result<Vec<PodState>, RoundError> {
-        let began = instant();
-        let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
-        let mut read_at: Option<Instant> = None;
-        loop {
-            let pods = self.pods(&up.owner.selector())?;
-            if read_at.is_none_or(|at| at.elapsed() >= READ) {
-                self.read_kubelets(pods.iter().chain(&up.attached), readings);
-                read_at = Some(instant());
-            }
-            let now: BTreeMap<u32, PodState> = generators_among(pods);
-            if let Some(loss) = first_loss(&seen, &now) {
-                return Err(RoundError::Generator(self.in_words(&loss)));
-            }
-            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
-            if now.len() == self.generators as usize && now.values().all(is_done) {
-                return Ok(now.into_values().collect());
-            }
-            seen = now;
-            if began.elapsed() > self.deadline {
-                return Err(RoundError::Generator(self.overdue(&seen)));
-            }
-            if self.connection().is_stopped() {
-                let what = "wait for the generators".to_owned();
-                return Err(ClusterError::Stopped { what }.into());
-            }
-            self.connection().pause(LOOK);
-        }
+    /// The last warning about a pod. `None` without one, or without the right to list events.
+    fn warning_about(&self, pod: &PodState) -> Option<String> {
+        let events = self.connection().events_of("Pod", &pod.name).ok()?;
+        last_warning(&events, &[]).map(|event| format!("{}: {}", event.reason, event.message))
     }
 
-    fn overdue(&self, seen: &BTreeMap<u32, PodState>) -> String {
-        let of = self.generators;
-        let late = seen.iter().find(|(_, pod)| pod.phase != Phase::Succeeded);
-        let which = late.map_or_else(
-            || "the cluster has not created a pod of it".to_owned(),
-            |(index, pod)| {
-                let why = match &pod.phase {
-                    Phase::Coming(why) => format!(", {why}"),
-                    _ => String::new(),
-                };
-                format!("generator {} of {of}, {}{why}", index + 1, pod.placed())
-            },
-        );
-        let seconds = self.deadline.as_secs();
-        format!("after {seconds} s some generators have not ended: {which}")
-    }
-
-    /// The state of a generator, with its output if there is any.
-    fn in_words(&self, loss: &Loss) -> String {
-        let Loss { index, pod, why } = loss;
-        let log = self.connection().text(Resource::PodLogs, &pod.name);
-        let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
-        let words = match words.is_empty() {
-            true => String::new(),
-            false => format!(". Its output: {words}"),
-        };
-        format!(
-            "generator {} of {}, {}, {why}{words}",
-            index + 1,
-            self.generators,
-            pod.placed()
-        )
-    }
-
-    fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
-        let log = self.connection().text(Resource::PodLogs, &pod.name)?;
-        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
-        let bytes = result::read(&log).map_err(wrong)?;
-        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
-        Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
+    /// The warning of a kubelet that keeps a pod from starting.
+    fn trouble_of(&self, pod: &PodState) -> Option<String> {
+        let events = self.connection().events_of("Pod", &pod.name).ok()?;
+        let trouble = last_warning(&events, &TROUBLES)?;
+        Some(format!(
+            "{}: {}: {}",
+            pod.placed(),
+            trouble.reason,
+            trouble.message
+        ))
     }
 
     /// Reads the kubelets of these pods. A kubelet without a response does not end the run.
@@ -474,12 +427,16 @@ impl<'c> Stage<'c> {
         up.owner.end()
     }
 
-    /// Ends the run. All its objects are then deleted.
+    /// Ends the run. All its objects are then deleted. If the cluster has not removed some before (`are_left`),
+    /// it does not wait for them again.
     ///
     /// # Errors
     /// When the cluster cannot be reached, or an object remains.
-    pub fn end(self) -> Result<(), ClusterError> {
-        self.run.end()
+    pub fn end(self, are_left: bool) -> Result<(), ClusterError> {
+        match are_left {
+            true => self.run.end_at_once(),
+            false => self.run.end(),
+        }
     }
 
     /// The cluster in the form of a recording.
@@ -491,6 +448,7 @@ impl<'c> Stage<'c> {
             generators: self.generators,
             nodes: self.node_texts(),
             placed: self.placed.clone(),
+            lost_rounds: self.lost_rounds.clone(),
             processor_time: match self.reads_kubelets {
                 true => "from the kubelet (a reading about every 10 s), between the first and the last reading within the load".to_owned(),
                 false => "unknown, because access to kubelets is not allowed".to_owned(),
@@ -511,14 +469,4 @@ impl<'c> Stage<'c> {
         };
         self.nodes.values().map(text).collect()
     }
-}
-
-/// The generators among pods, by their shards.
-fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
-    let generators = pods
-        .into_iter()
-        .filter(|pod| pod.labels.contains_key(GENERATORS));
-    generators
-        .filter_map(|pod| Some((pod.index?, pod)))
-        .collect()
 }

@@ -40,6 +40,7 @@ pub fn environment(recording: &Recording) -> Vec<(&'static str, String)> {
         ),
     ));
     facts.extend(cluster(recording));
+    facts.extend(lost_rounds(recording).map(|lost| ("lost", lost)));
     facts.extend(network(recording).map(|way| ("network", way)));
     facts.push((
         "run",
@@ -89,6 +90,16 @@ fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
         )
     }));
     facts
+}
+
+/// The rounds that the cluster took a pod from, in words.
+pub fn lost_rounds(recording: &Recording) -> Option<String> {
+    let lost = &recording.cluster.as_ref()?.lost_rounds;
+    let last = lost.last()?;
+    Some(format!(
+        "the cluster took a pod away in {}. Their figures do not count. The last: {last}",
+        plural(lost.len() as u64, "attempt")
+    ))
 }
 
 /// The network in words: `way there and back 45 us (p50), 120 us (p99)`. `None` unless targets were on other

@@ -27,6 +27,8 @@ pub(super) struct Summary<'a> {
     question: &'a Option<String>,
     kind: Kind,
     interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_because: &'a Option<String>,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     round_s: Option<f64>,
@@ -180,6 +182,7 @@ impl<'a> Summary<'a> {
             question: &summary.question,
             kind: summary.kind,
             interrupted: summary.interrupted,
+            ended_because: &summary.ended_because,
             seed: summary.seed,
             round_s: summary.round_s,
             is_open_loop: summary.is_open_loop,

@@ -29,6 +29,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     lines.extend(summary.revisions.clone());
     lines.push(explain::rounds_in_short(summary));
     // The network's share of the latencies follows the overhead.
+    lines.extend(describe::lost_rounds(recording).map(|lost| format!("Lost: {lost}")));
     lines.extend(describe::network(recording).map(|way| format!("Network: {way}")));
     // Readers must see the variation that the intervals do not contain.
     lines.extend(summary.starts_omitted.clone());
@@ -244,5 +245,34 @@ mod tests {
         let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
         let second = said.lines().nth(1).unwrap();
         assert!(second.starts_with("INTERRUPTED"), "{said}");
+        recording.ended_because = Some("the namespace has a quota".to_owned());
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(200));
+        let second = said.lines().nth(1).unwrap();
+        assert!(
+            second.ends_with("before the run ended: the namespace has a quota."),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn rounds_that_lost_a_pod_are_counted() {
+        let mut recording = SampleRun::side_by_side()
+            .variant("baseline", 190.0)
+            .variant("rhai", 250.0)
+            .build();
+        recording.cluster = Some(recording::ClusterText {
+            kind: "kubernetes".to_owned(),
+            version: "v1.34.4".to_owned(),
+            namespace: "n".to_owned(),
+            generators: 1,
+            nodes: Vec::new(),
+            placed: Vec::new(),
+            lost_rounds: vec!["round 2: generator 1 of 1, was evicted".to_owned()],
+            processor_time: String::new(),
+        });
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(200));
+        let lost = "Lost: the cluster took a pod away in 1 attempt. Their figures do not count. The last: \
+                    round 2: generator 1 of 1, was evicted\n";
+        assert!(said.contains(lost), "{said}");
     }
 }

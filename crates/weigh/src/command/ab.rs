@@ -193,6 +193,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let served = args.serve.start(console)?;
     let running = Run {
         cluster: args.cluster.asked(),
+        max_time: None,
         out: &args.out,
         consent: &args.consent,
         flamegraph: false,

@@ -12,6 +12,7 @@ use experiment::systems::Addresses;
 use lab::Factors;
 
 use crate::cluster_args::ClusterKind;
+use crate::command::lab::in_cluster::files_of;
 use crate::consent::ConsentArgs;
 use crate::labs::{self, SettingArgs};
 
@@ -116,6 +117,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
                 return Err(Failure::bad_input(format!("in a cluster: {reason}")));
             }
             manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
+            files_of(lab)?;
             console.answer(&format!(
                 "- {} variants, possible in a cluster",
                 lab.variants.len() + 1

@@ -202,7 +202,7 @@ impl Args {
                 lab.name
             )));
         }
-        if self.max_time.is_some() && lab.until.is_none() {
+        if self.max_time.is_some() && lab.until.is_none() && self.cluster.on.is_none() {
             return Err(Failure::bad_input(format!(
                 "expected `until` with `--max-time`, found none in `{}` and no `--until`. A fixed \
                  number of rounds has a fixed length",
@@ -252,6 +252,7 @@ impl Args {
             out: &self.out,
             consent: &self.consent,
             cluster: self.cluster.asked(),
+            max_time: self.max_time,
             flamegraph: self.flamegraph,
             why: self.why,
             quick: self.quick,
@@ -270,6 +271,8 @@ pub(super) struct Run<'a> {
     pub(super) consent: &'a ConsentArgs,
     /// The cluster, if the lab does not run on this machine.
     pub(super) cluster: Option<&'a ClusterArgs>,
+    /// The time limit of the command line. `None` without it.
+    pub(super) max_time: Option<Duration>,
     pub(super) flamegraph: bool,
     pub(super) why: bool,
     pub(super) quick: bool,
@@ -381,6 +384,7 @@ impl Run<'_> {
         }
         Ok(Recorded {
             unsaved: saved.err(),
+            failed_end: None,
             folder,
             recording,
             summary,
@@ -395,18 +399,31 @@ pub(super) struct Recorded {
     pub(super) summary: Summary,
     /// The reason why a file of the recording is missing. `None` if all files are there.
     unsaved: Option<Unsaved>,
+    /// The failure of the run's end. The rounds before it are recorded. `None` if the run ended well.
+    failed_end: Option<Failure>,
 }
 
 impl Recorded {
-    /// Reports a missing file. The caller has printed the result before.
+    /// Reports a missing file, or the failure that ended the run. The caller has printed the result before.
     ///
     /// # Errors
     ///
-    /// When a file of the recording could not be written.
+    /// When a file of the recording could not be written, or the run ended with a failure.
     pub(super) fn check_saved(&self) -> Result<(), Failure> {
-        self.unsaved
-            .as_ref()
-            .map_or(Ok(()), |it| Err(it.failure(&self.folder, self.exit())))
+        if let Some(unsaved) = &self.unsaved {
+            return Err(unsaved.failure(&self.folder, self.exit()));
+        }
+        match &self.failed_end {
+            Some(failure) => Err(Failure {
+                exit: failure.exit.max(self.exit()),
+                message: format!(
+                    "{}. The recording is in {}",
+                    failure.message.trim_end_matches('.'),
+                    self.folder.display()
+                ),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The exit code for this run.
@@ -492,7 +509,11 @@ fn order(text: &str) -> Result<Order, String> {
 
 /// The most serious event of a run, as its exit code.
 fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
-    let interrupted = recording.interrupted.then_some(Exit::Interrupted);
+    let ending = match recording.ended_because {
+        Some(_) => Exit::NotReady,
+        None => Exit::Interrupted,
+    };
+    let interrupted = recording.interrupted.then_some(ending);
     let rows = summary.variants.iter().map(|row| match &row.verdict {
         Verdict::Invalid { kind, .. } => Exit::from(*kind),
         Verdict::Withheld { .. } => Exit::Withheld,

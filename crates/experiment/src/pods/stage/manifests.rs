@@ -3,13 +3,15 @@
 use cluster::ClusterError;
 use cluster::call::Resource;
 use cluster::connection::{Heed, name_of};
+use cluster::event::last_warning;
 use cluster::manifests::{COUNTED, Copy, LOADED, Manifests};
 use cluster::owner::Round as OwnedRound;
+use cluster::rule::explained;
 use cluster::state::{PodState, replica_failure};
 use cluster::workload::SERVES;
 use serde_json::Value;
 
-use super::super::start_progress::StartProgress;
+use super::super::start_progress::{Cause, StartProgress};
 use super::{Hosts, Stage};
 use crate::pods::wanted::Wanted;
 
@@ -127,8 +129,8 @@ impl Stage<'_> {
         for (resource, object) in manifests.of_a_start(copy, namespace, &hosts) {
             match owner.create(resource, object) {
                 Ok(_) => {}
-                Err(error @ ClusterError::Refused { .. }) => {
-                    coming.fail(index, error.to_string());
+                Err(error) if error.is_about_the_object() => {
+                    coming.refuse(index, &error);
                     return Ok(());
                 }
                 Err(error) => return Err(error),
@@ -167,9 +169,23 @@ impl Stage<'_> {
             .connection()
             .list(Resource::Deployments, &selector, Heed::Stop)?;
         let serves = |it: &&Value| it["spec"]["selector"]["matchLabels"][SERVES] == name;
-        if let Some(why) = all.iter().filter(serves).find_map(replica_failure) {
-            coming.fail(index, why);
+        let why = all.iter().filter(serves).find_map(replica_failure);
+        if let Some(why) = why.or_else(|| self.refusal_of_set(&selector, &serves)) {
+            coming.fail(index, Cause::Outside, why);
         }
         Ok(())
+    }
+
+    /// The reason why a StatefulSet has no pods. It has no condition for it, only events.
+    fn refusal_of_set(&self, selector: &str, serves: &dyn Fn(&&Value) -> bool) -> Option<String> {
+        let connection = self.connection();
+        let sets = connection.list(Resource::StatefulSets, selector, Heed::Stop);
+        let sets = sets.ok()?;
+        sets.iter().filter(serves).find_map(|set| {
+            let events = connection.events_of("StatefulSet", name_of(set)).ok()?;
+            let refusal = last_warning(&events, &["FailedCreate"])?;
+            let why = explained(&refusal.message);
+            Some(format!("`{}` cannot create a pod: {why}", name_of(set)))
+        })
     }
 }

@@ -10,8 +10,9 @@ use experiment::environment;
 use experiment::exit::Failure;
 use experiment::files::{Disk, Kept};
 use experiment::measure::{ATTEMPTS, Experiment, Source, wanted};
-use experiment::pods::stage::{BESIDE_LOAD, Stage};
-use experiment::pods::{cleanup_task, manifests, refusal};
+use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, Stage};
+use experiment::pods::waits::PodWaits;
+use experiment::pods::{cleanup_task, manifests, refusal, round_spec};
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
 use lab::Lab;
@@ -20,6 +21,33 @@ use super::{Recorded, Run};
 use crate::cluster_args::ClusterArgs;
 
 impl Run<'_> {
+    /// Refuses a lab or a flag that a cluster cannot have, before the connection to a cluster. Returns the files
+    /// of the lab.
+    fn checked(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        if let Some(reason) = refusal::refusal(lab, lab.generators) {
+            return Err(Failure::bad_input(format!(
+                "`{}` in a cluster: {reason}",
+                lab.name
+            )));
+        }
+        manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
+        let flags = [(self.flamegraph, "--flamegraph"), (self.why, "--why")];
+        if let Some((_, flag)) = flags.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::bad_input(format!(
+                "`{flag}` samples processes of this machine, not processes of a cluster"
+            )));
+        }
+        // A private key must not become an object of the cluster.
+        if lab.protocol.client.is_some() {
+            return Err(Failure::bad_input(format!(
+                "expected a lab without `load.tls` for `--on kubernetes`, found `{}`, whose key is a file of this machine. Measure it on this machine",
+                lab.name
+            )));
+        }
+        self.consent.given().check_in_cluster(lab)?;
+        files_of(lab)
+    }
+
     /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
     /// passed.
     pub(super) fn recorded_in_cluster(
@@ -30,32 +58,8 @@ impl Run<'_> {
         console: Console,
         stop: &StopSignal,
     ) -> Result<Recorded, Failure> {
-        if let Some(reason) = refusal::refusal(lab, lab.generators) {
-            return Err(Failure::bad_input(format!(
-                "`{}` in a cluster: {reason}",
-                lab.name
-            )));
-        }
-        // Checked before the connection to a cluster.
-        manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
-        if self.flamegraph {
-            return Err(Failure::bad_input(
-                "`--flamegraph` samples processes of this machine, not processes of a cluster",
-            ));
-        }
-        // A private key must not become an object of the cluster.
-        if lab.protocol.client.is_some() {
-            return Err(Failure::bad_input(format!(
-                "expected a lab without `load.tls` for `--on kubernetes`, found `{}`, whose key is a file of this machine. Measure it on this machine",
-                lab.name
-            )));
-        }
-        if self.why {
-            return Err(Failure::bad_input(
-                "`--why` samples processes of this machine, not processes of a cluster",
-            ));
-        }
-        self.consent.given().check_in_cluster(lab)?;
+        let files = self.checked(lab)?;
+        let image = args.image()?;
         let place = args.place();
         let asked = stop.clone();
         let connection = ApiConnection::open(&place, move || asked.is_asked())
@@ -63,10 +67,13 @@ impl Run<'_> {
         let manifests = manifests::read(lab, &Disk, Some(connection.namespace()));
         let manifests = manifests.map_err(Failure::bad_input)?;
         let source = Source {
-            files: self.files_of(lab)?,
+            files,
             settings: lab.asked.clone(),
             version: connection.version().map_err(|error| no_cluster(&error))?,
             namespace: connection.namespace().to_owned(),
+            max_time: self
+                .max_time
+                .or_else(|| lab.until.is_some().then_some(lab.max_time)),
         };
         let folder = folder()?;
         let mut experiment = Experiment::new(lab, Addresses::default(), &folder, console, stop)?
@@ -76,39 +83,54 @@ impl Run<'_> {
         let id = run_id(&lab.name);
         // Registered before the first object is created, because this process may be killed at any moment.
         experiment.keep(&cleanup_task::of_run(&id, &place, connection.namespace()))?;
-        let deadline = deadline(lab);
+        let waits = args.waits();
+        let deadline = deadline(lab, waits);
         console.say(format_args!(
             "weigh: run `{id}` in the namespace `{}` of Kubernetes {}",
             connection.namespace(),
             source.version
         ));
-        let run =
-            cluster::Run::begin(&connection, &id, deadline).map_err(|error| no_cluster(&error))?;
+        let run = cluster::Run::begin(&connection, &id, &image, deadline)
+            .map_err(|error| no_cluster(&error))?;
         let all: Vec<usize> = (0..lab.all().count()).collect();
         let stage = Stage::begin(
             run,
             &wanted(lab, &all),
             manifests,
-            args.generator_image.clone(),
-            lab.generators,
-            deadline,
+            GeneratorPods {
+                image,
+                count: lab.generators,
+                deadline,
+                waits,
+            },
         );
         let stage = stage.map_err(|error| no_cluster(&error))?;
-        let recording = experiment.run_in_pods(stage, &source)?;
-        self.saved(folder, lab, recording)
+        let ran = experiment.run_in_pods(stage, &source)?;
+        Ok(Recorded {
+            failed_end: ran.failure,
+            ..self.saved(folder, lab, ran.recording)?
+        })
     }
+}
 
-    /// All files of the lab.
-    fn files_of(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
-        let kept = Kept::default();
-        match lab::parse_with(&lab.path, &kept, &lab.asked) {
-            Ok(_) => Ok(kept.files()),
-            Err(_) => Err(Failure::bad_input(format!(
+/// All files of the lab, for its generators.
+///
+/// # Errors
+/// When they are too large for a cluster, or changed meanwhile.
+pub(in crate::command) fn files_of(lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+    let kept = Kept::default();
+    let files = match lab::parse_with(&lab.path, &kept, &lab.asked) {
+        Ok(_) => kept.files(),
+        Err(_) => {
+            return Err(Failure::bad_input(format!(
                 "`{}` changed while weigh read it. Start again",
                 lab.path.display()
-            ))),
+            )));
         }
-    }
+    };
+    let fit = round_spec::check_files(lab, &files, &lab.asked);
+    fit.map_err(|reason| Failure::bad_input(format!("`{}` in a cluster: {reason}", lab.name)))?;
+    Ok(files)
 }
 
 /// The failure of a call to a cluster.
@@ -117,11 +139,16 @@ pub(in crate::command) fn no_cluster(error: &ClusterError) -> Failure {
 }
 
 /// Time limit of a round. The cluster then ends its pods.
-fn deadline(lab: &Lab) -> Duration {
+fn deadline(lab: &Lab, waits: PodWaits) -> Duration {
     let load = lab.load.duration().unwrap_or(Duration::from_secs(3_600));
     let settle = lab.settle.map_or(Duration::ZERO, |settle| settle.within);
     // The load is counted several times, because disturbed measurements are repeated.
-    load * (ATTEMPTS + 1) + lab.warmup * 2 + settle * 2 + lab.timeout + BESIDE_LOAD
+    load * (ATTEMPTS + 1)
+        + lab.warmup * 2
+        + settle * 2
+        + lab.timeout
+        + waits.given.unwrap_or_default() * 2
+        + BESIDE_LOAD
 }
 
 /// A unique name of a run, from the lab's name and the current time.

@@ -68,6 +68,8 @@ impl Run<'_> {
             let run = self.recorded_in(made, &at, builds, console, stop)?;
             worst = worst.max(run.exit());
             unsaved = unsaved.or(run.check_saved().err());
+            // The next level would need the same cluster.
+            let has_ended = run.recording.ended_because.is_some();
             let Recorded {
                 recording, summary, ..
             } = run;
@@ -76,7 +78,7 @@ impl Run<'_> {
                 recording,
                 summary,
             });
-            if stop.is_asked() {
+            if stop.is_asked() || has_ended {
                 break;
             }
         }

@@ -15,7 +15,7 @@ use experiment::measure::start_rig;
 use experiment::pods::barrier::GeneratorBarrier;
 use experiment::pods::load_spec::{GeneratorJob, LoadSpec, Meeting};
 use experiment::pods::manifests::OfSystems;
-use experiment::pods::stage::{BESIDE_LOAD, Stage};
+use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, Stage};
 use experiment::pods::{cleanup_task, single_load};
 use experiment::progress::Progress;
 use experiment::stop::StopSignal;
@@ -28,19 +28,18 @@ use crate::command::lab::in_cluster::{no_cluster, run_id};
 use crate::command::merge;
 
 /// Flags with a value that only the sending process needs.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "--on",
     "--context",
     "--namespace",
     "--generator-image",
+    "--pods-within",
     "--generators",
     "--record",
     "--format",
 ];
 /// Flags without a value that only the sending process needs.
 const OWN_SWITCHES: [&str; 3] = ["--no-color", "--no-tui", "--verbose"];
-/// Time limit for all generators to connect to each other.
-const MEET_WITHIN: Duration = Duration::from_secs(120);
 
 /// The flags of a generator.
 #[derive(Parser)]
@@ -88,15 +87,20 @@ pub(super) fn send(
         connection.namespace()
     ));
     let generators = args.generators.unwrap_or(1);
-    let deadline = deadline(args);
-    let run = cluster::Run::begin(&connection, &id, deadline);
+    let waits = cluster_args.waits();
+    let deadline = deadline(args) + waits.given.unwrap_or_default() * 2;
+    let image = cluster_args.image()?;
+    let run = cluster::Run::begin(&connection, &id, &image, deadline);
     let stage = Stage::begin(
         run.map_err(|error| no_cluster(&error))?,
         &[],
         OfSystems::default(),
-        cluster_args.generator_image.clone(),
-        generators,
-        deadline,
+        GeneratorPods {
+            image,
+            count: generators,
+            deadline,
+            waits,
+        },
     );
     let stage = stage.map_err(|error| no_cluster(&error))?;
     let token = sha256(format!("{id} {:?}", environment::now()).as_bytes());
@@ -105,7 +109,7 @@ pub(super) fn send(
             generators,
             barrier,
             token,
-            within: MEET_WITHIN,
+            within: waits.met(),
         };
         GeneratorJob::Load(LoadSpec::of(flags, &files, meeting))
     };

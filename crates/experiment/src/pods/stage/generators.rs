@@ -1,0 +1,290 @@
+//! The load of a round: the generators start, send their parts, and their results are read.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cluster::ClusterError;
+use cluster::call::Resource;
+use cluster::event::last_warning;
+use cluster::generators::GENERATORS;
+use cluster::kubelet::Readings;
+use cluster::rule::explained;
+use cluster::state::{Phase, PodState, advice_on};
+use recording::Recording;
+
+use super::super::loss::{Loss, first_loss};
+use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
+use super::super::{result, round_spec};
+use super::{LOOK, RoundError, RunningPods, Stage};
+use crate::environment::instant;
+use crate::pods::load_spec::GeneratorJob;
+
+/// Pause between two readings from kubelets, and between two readings of events.
+const READ: Duration = Duration::from_secs(3);
+/// Maximum normal time of a cluster to create the pods of a Job.
+const MADE_WITHIN: Duration = Duration::from_secs(3);
+
+/// Time limit for the last lines of a container that has ended.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(15);
+
+/// The observation of generators that have not all started.
+struct Arrival {
+    began: Instant,
+    /// Time of the first refusal to create a pod.
+    refused_since: Option<Instant>,
+    /// Time since when the scheduler has found no node for a pod.
+    unplaced_since: Option<Instant>,
+    read_at: Option<Instant>,
+}
+
+impl Arrival {
+    fn new() -> Arrival {
+        Arrival {
+            began: instant(),
+            refused_since: None,
+            unplaced_since: None,
+            read_at: None,
+        }
+    }
+
+    /// True if events may be read again.
+    fn may_read(&mut self) -> bool {
+        let is_due = self.read_at.is_none_or(|at| at.elapsed() >= READ);
+        if is_due {
+            self.read_at = Some(instant());
+        }
+        is_due
+    }
+}
+
+impl Stage<'_> {
+    /// Starts the generators of a round, and returns the recording of each.
+    ///
+    /// # Errors
+    /// When one of them does not send its part, or the cluster cannot be reached.
+    pub(crate) fn generate(
+        &self,
+        up: &RunningPods<'_, '_>,
+        job: &GeneratorJob,
+        readings: &mut Readings,
+    ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
+        let text =
+            serde_json::to_vec(job).map_err(|error| RoundError::Generator(error.to_string()))?;
+        round_spec::check_size(text.len()).map_err(RoundError::Generator)?;
+        let generators = self.generators_of(up.owner.number());
+        up.owner
+            .create(Resource::Secrets, generators.secret(&STANDARD.encode(text)))?;
+        up.owner.create(Resource::Jobs, generators.job())?;
+        let pods = self.watch(up, &generators.object, readings)?;
+        let mut recordings = Vec::new();
+        for pod in &pods {
+            recordings.push(self.result_of(pod)?);
+        }
+        Ok((recordings, pods))
+    }
+
+    /// Waits until all generators have finished. Returns their pods, in the order of their shards.
+    fn watch(
+        &self,
+        up: &RunningPods<'_, '_>,
+        job: &str,
+        readings: &mut Readings,
+    ) -> Result<Vec<PodState>, RoundError> {
+        let mut arrival = Arrival::new();
+        let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
+        let mut read_at: Option<Instant> = None;
+        loop {
+            let pods = self.pods(&up.owner.selector())?;
+            if read_at.is_none_or(|at| at.elapsed() >= READ) {
+                self.read_kubelets(pods.iter().chain(&up.attached), readings);
+                read_at = Some(instant());
+            }
+            let now: BTreeMap<u32, PodState> = generators_among(pods);
+            // Pods that the deadline of their Job removes were not lost.
+            let is_overdue = arrival.began.elapsed() + READ > self.deadline;
+            if let Some(loss) = first_loss(&seen, &now).filter(|_| !is_overdue) {
+                return Err(self.of_loss(&loss, &now, job));
+            }
+            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
+            if now.len() == self.generators as usize && now.values().all(is_done) {
+                return Ok(now.into_values().collect());
+            }
+            if let Some(reason) = self.why_not_coming(&mut arrival, &now, job) {
+                return Err(RoundError::Generator(reason));
+            }
+            seen = now;
+            if arrival.began.elapsed() > self.deadline {
+                return Err(RoundError::Generator(self.overdue(&seen)));
+            }
+            if self.connection().is_stopped() {
+                let what = "wait for the generators".to_owned();
+                return Err(ClusterError::Stopped { what }.into());
+            }
+            self.connection().pause(LOOK);
+        }
+    }
+
+    /// The reason why a generator will not start. `None` while it may.
+    fn why_not_coming(
+        &self,
+        arrival: &mut Arrival,
+        now: &BTreeMap<u32, PodState>,
+        job: &str,
+    ) -> Option<String> {
+        let waited = arrival.began.elapsed();
+        let missing = (0..self.generators).find(|index| !now.contains_key(index));
+        if let Some(missing) = missing {
+            if waited > MADE_WITHIN
+                && arrival.may_read()
+                && let Some(refusal) = self.refusal_of(job)
+            {
+                // A quota may count pods of the last round for a moment, and the cluster tries again.
+                let since = *arrival.refused_since.get_or_insert_with(instant);
+                if since.elapsed() > REFUSED_WITHIN {
+                    return Some(self.named(missing, &refusal));
+                }
+            }
+            let why = "the cluster has created no pod of it";
+            return (waited > self.waits.started()).then(|| self.named(missing, why));
+        }
+        arrival.refused_since = None;
+        let unplaced = now.iter().find(|(_, pod)| pod.is_unplaced());
+        let Some((index, pod)) = unplaced else {
+            arrival.unplaced_since = None;
+            return self.why_not_started(arrival, now);
+        };
+        let since = *arrival.unplaced_since.get_or_insert_with(instant);
+        (since.elapsed() > self.waits.placed()).then(|| {
+            let seconds = since.elapsed().as_secs();
+            let why = format!(
+                "has not been taken by a node after {seconds} s{}. If an autoscaler adds nodes, give it time with `--pods-within`",
+                why_coming(pod)
+            );
+            self.named(*index, &format!("{}, {why}", pod.placed()))
+        })
+    }
+
+    /// The reason why a generator with a node does not start.
+    fn why_not_started(
+        &self,
+        arrival: &mut Arrival,
+        now: &BTreeMap<u32, PodState>,
+    ) -> Option<String> {
+        let waited = arrival.began.elapsed();
+        let is_coming = |pod: &PodState| matches!(pod.phase, Phase::Coming(_));
+        let (index, pod) = now.iter().find(|(_, pod)| is_coming(pod))?;
+        if waited > TROUBLED_WITHIN
+            && arrival.may_read()
+            && let Some(trouble) = self.trouble_of(pod)
+        {
+            return Some(self.named(*index, &trouble));
+        }
+        (waited > self.waits.all()).then(|| {
+            let seconds = waited.as_secs();
+            let warning = self.warning_about(pod);
+            let warning = warning.map_or_else(String::new, |it| format!(". {it}"));
+            let why = format!(
+                "has not started after {seconds} s{}{warning}",
+                why_coming(pod)
+            );
+            self.named(*index, &format!("{}, {why}", pod.placed()))
+        })
+    }
+
+    /// The last refusal to create a pod of a Job, with the rule and the remedy.
+    fn refusal_of(&self, job: &str) -> Option<String> {
+        let events = self.connection().events_of("Job", job).ok()?;
+        let refusal = last_warning(&events, &["FailedCreate"])?;
+        Some(format!(
+            "the cluster creates no pod of it: {}",
+            explained(&refusal.message)
+        ))
+    }
+
+    /// `generator 2 of 3, WHY`.
+    fn named(&self, index: u32, why: &str) -> String {
+        format!("generator {} of {}, {why}", index + 1, self.generators)
+    }
+
+    fn overdue(&self, seen: &BTreeMap<u32, PodState>) -> String {
+        let late = seen.iter().find(|(_, pod)| pod.phase != Phase::Succeeded);
+        let which = late.map_or_else(
+            || "the cluster has not created a pod of it".to_owned(),
+            |(index, pod)| self.named(*index, &format!("{}{}", pod.placed(), why_coming(pod))),
+        );
+        let seconds = self.deadline.as_secs();
+        format!("after {seconds} s some generators have not ended: {which}")
+    }
+
+    /// The loss of a generator as the end of the load, with its cause.
+    fn of_loss(&self, loss: &Loss, now: &BTreeMap<u32, PodState>, job: &str) -> RoundError {
+        let missing = (0..self.generators).find(|index| !now.contains_key(index));
+        if loss.ended_by_itself()
+            && let Some(missing) = missing
+            && let Some(refusal) = self.refusal_of(job)
+        {
+            return RoundError::Generator(self.named(missing, &refusal));
+        }
+        let words = self.in_words(loss);
+        match loss.is_of_the_cluster() {
+            true => RoundError::Lost(words),
+            false => RoundError::Generator(words),
+        }
+    }
+
+    /// The state of a generator, with its output if there is any.
+    fn in_words(&self, loss: &Loss) -> String {
+        let Loss {
+            index, pod, why, ..
+        } = loss;
+        let log = self.log_of(pod).map(|log| log.last_lines.join("\n"));
+        let words = match result::last_words(&log.unwrap_or_default()) {
+            words if words.is_empty() => words,
+            words => format!(". Its output: {words}{}", advice_on(&words)),
+        };
+        self.named(*index, &format!("{}, {why}{words}", pod.placed()))
+    }
+
+    /// The result of a generator that has ended. Its last lines may arrive a moment after its end, because the pod
+    /// can have other containers that still run.
+    fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
+        let began = instant();
+        loop {
+            match self.result_now(pod) {
+                Err(RoundError::Generator(reason)) if began.elapsed() < WRITTEN_WITHIN => {
+                    tracing::debug!(reason, "the log of a generator is read again");
+                    self.connection().pause(LOOK);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn result_now(&self, pod: &PodState) -> Result<Recording, RoundError> {
+        let log = self.connection().log(&pod.name, pod.container.as_deref())?;
+        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
+        let bytes = result::read(&log).map_err(wrong)?;
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+        Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// The reason why a pod is still starting, as the end of a sentence.
+fn why_coming(pod: &PodState) -> String {
+    match &pod.phase {
+        Phase::Coming(why) => format!(", {}", why.trim_end_matches('.')),
+        _ => String::new(),
+    }
+}
+
+/// The generators among pods, by their shards.
+fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
+    let generators = pods
+        .into_iter()
+        .filter(|pod| pod.labels.contains_key(GENERATORS));
+    generators
+        .filter_map(|pod| Some((pod.index?, pod)))
+        .collect()
+}
