@@ -69,7 +69,7 @@ pub use why::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Metric, Order, Outcomes, Packets, Unit};
+use model::{Handshakes, Metric, Order, Outcomes, Packets, Unit};
 use recording::{
     Kind, METHOD_OF_FIGURES, NoiseFloor, Recording, Revisions, RoundRecord, describe, float,
 };
@@ -232,6 +232,9 @@ pub struct VariantSummary {
     /// Packets of the generator over all measurements. Absent over TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<Packets>,
+    /// Handshakes of TLS over all measurements. Absent without TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// Trusted figures of the variant. Empty if it has no trusted number.
     pub metrics: BTreeMap<Metric, MetricSummary>,
     /// The unit of all latencies in a report, the same for all rows.

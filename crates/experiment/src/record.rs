@@ -303,6 +303,7 @@ pub fn measurement(seen: &Measurement) -> RoundRecord {
         waited: seen.waited,
         sent_again: seen.sent_again,
         packets: seen.packets,
+        handshakes: seen.handshakes,
         outcomes: seen.outcomes,
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,

@@ -257,6 +257,7 @@ impl Assembly<'_> {
         let load = self.file.load.as_ref().unwrap_or(&nothing);
         if let Some(target) = stack.last_mut() {
             target.http = load::version(load, draft.sent);
+            target.resumption = load::resumption(load, draft.sent);
         }
         let sent = Sent::of_lab(load, draft.sent)
             .with_data(self.data)

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{
-    Capacity, Data, Expectation, Gate, Goal, GrpcCall, Load, Order, Settle, Step, StreamRule,
-    Until, Version, WebSocketCall,
+    Capacity, Data, Expectation, Gate, Goal, GrpcCall, Load, Order, Resumption, Settle, Step,
+    StreamRule, Until, Version, WebSocketCall,
 };
 use yaml_with_places::Source;
 
@@ -430,6 +430,8 @@ pub struct Setup {
     pub is_encrypted: bool,
     /// The HTTP version of the requests of `weigh` to it. HTTP/1.1, unless it receives the load.
     pub http: Version,
+    /// The use of tickets of earlier connections. Off, unless it receives the load.
+    pub resumption: Resumption,
     /// Limits of its processor time and memory.
     pub limits: Limits,
     /// The cores on which it may run. All cores if `None`.

@@ -21,7 +21,8 @@ mod protocol;
 
 use open_loop::{arrival, connections_max};
 pub(crate) use protocol::{
-    check_authorities, check_carried, check_certificate, check_versions, keeps_connections, version,
+    check_authorities, check_carried, check_certificate, check_versions, keeps_connections,
+    resumption, version,
 };
 
 /// The `load` of a lab without its requests.

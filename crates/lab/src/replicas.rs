@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Version;
+use model::{Resumption, Version};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{Balance, Balances, Limits, Origin, Probe, Ready, Setup};
@@ -132,6 +132,7 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         // `replicas` with `https` is refused, so all its traffic is without TLS.
         is_encrypted: false,
         http: Version::Http1,
+        resumption: Resumption::Off,
         // The limits apply to an instance. A limited balancer would be measured instead of the system.
         limits: Limits::default(),
         pin: setup.pin.clone(),

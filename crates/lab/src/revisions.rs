@@ -87,6 +87,7 @@ fn of_base(base: Result<&Lab, &str>, variant: &Variant, name: String) -> Variant
     let mut systems = systems;
     if let (Some(older), Some(newer)) = (systems.last_mut(), variant.systems.last()) {
         older.http = newer.http;
+        older.resumption = newer.resumption;
     }
     alone(Variant {
         name,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::Version;
+use model::{Resumption, Version};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::command_line_hints;
@@ -148,6 +148,7 @@ impl System<'_> {
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             http: Version::Http1,
+            resumption: Resumption::Off,
             limits: Limits::default(),
             pin: None,
             needs: self.needs(),
@@ -181,6 +182,7 @@ impl System<'_> {
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             http: Version::Http1,
+            resumption: Resumption::Off,
             limits: Limits::default(),
             pin: None,
             needs: Vec::new(),
@@ -264,6 +266,7 @@ impl System<'_> {
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             http: Version::Http1,
+            resumption: Resumption::Off,
             limits: limits(system, &self.file.limits, self.scope, reading),
             pin: self.pin(),
             needs: self.needs(),

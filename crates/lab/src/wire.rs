@@ -42,7 +42,7 @@ pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use grpc::{CompressionFile, GrpcFile, GrpcSendFile};
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
-pub(crate) use parts::{Headers, Switch};
+pub(crate) use parts::{Headers, ResumptionEntry, Switch};
 pub(crate) use proof::{
     DistinctFile, HeaderValuesFile, OfName, OfValues, ProofExpectFile, ProofFile,
 };
@@ -318,6 +318,12 @@ pub(crate) struct LoadFile {
     /// set it in its own `load`.
     #[schemars(extend("default" = "off"))]
     pub(crate) http3: Option<At<Switch>>,
+    /// Handshakes of TLS with tickets of earlier connections. With `off`, every handshake is a full handshake. With
+    /// `on`, a new connection uses a ticket of its predecessor, if the target sent one. With `0-rtt`, requests
+    /// with a safe method, such as GET, also leave before the handshake is complete. It needs `http3: on`. It
+    /// matters to new connections, such as with `keep-alive: off`. A variant can set it in its own `load`.
+    #[schemars(extend("default" = "off"))]
+    pub(crate) resumption: Option<At<ResumptionEntry>>,
     /// The number of requests under way at once on each HTTP/2 or HTTP/3 connection. It is lower if the target
     /// allows fewer. A closed loop has `connections` times `streams` requests under way.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::STREAMS))]

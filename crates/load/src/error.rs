@@ -212,6 +212,9 @@ pub enum TlsError {
     /// HTTP/3 is impossible with the target, for the reason in the text.
     #[error("HTTP/3: {0}")]
     Http3(&'static str),
+    /// Requests cannot leave before the handshake over this version of HTTP.
+    #[error("0-RTT needs HTTP/3, found {0}. Use HTTP/3, or only the resumption of connections")]
+    EarlyData(&'static str),
     /// The TLS library refused for another reason, given in the text.
     #[error("TLS cannot be prepared: {0}")]
     Library(String),

@@ -19,8 +19,8 @@ use crate::rendered::Rendered;
 use crate::scenario;
 use crate::socket::{self, Connect, Moved, Peer};
 
-/// Sends one request on a new connection and reads the whole response, within default [`Bounds`]. The bytes
-/// sent equal the bytes of a load with keep-alive.
+/// Sends one request on a new connection and reads the whole response, within [`Bounds::of_one_exchange`].
+/// The bytes sent equal the bytes of a load with keep-alive.
 ///
 /// # Errors
 /// If the request cannot be sent, or no complete response arrives within `timeout`.
@@ -121,7 +121,7 @@ fn converse(
     let mut conversation = Conversation {
         socket,
         deadline,
-        parser: Parser::new(Bounds::default()),
+        parser: Parser::new(Bounds::of_one_exchange()),
         gathering: Gathering::new(request.rules.stream.as_ref()),
     };
     conversation.parser.start(request.bodiless);

@@ -75,8 +75,8 @@ pub(crate) fn messages(
         return Ok(Vec::new());
     }
     let mut filled = Vec::new();
-    // Any value can replace the captures of iterations here.
-    let captured = vec![CapturedValue::default(); script.captures()];
+    // Any value can replace the captures of iterations here. A path may begin with it, unchanged.
+    let captured = vec![CapturedValue::of_text("/".to_owned()); script.captures()];
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // The first slot represents all slots of a template.
         request.fill(0, &captured, &mut filled);
@@ -222,6 +222,8 @@ impl<'a> TokioEngine<'a> {
             recorder.bytes_out = traffic.bytes_out.get();
             let has_packets = matches!(endpoint.route.version, Version::Http3 { .. });
             recorder.packets = has_packets.then(|| traffic.packets.get());
+            let has_handshakes = endpoint.route.is_encrypted();
+            recorder.handshakes = has_handshakes.then(|| traffic.handshakes.get());
         }
         for endpoint in &state.endpoints {
             // A target that is not told keeps its connections for a while.
@@ -276,7 +278,7 @@ impl EngineState {
                 return Ok(());
             }
             let begin_ns = self.clock.now_ns();
-            let mut channel = endpoint
+            let mut channel = link
                 .route
                 .connect(&endpoint.peer, &endpoint.traffic)
                 .await?;

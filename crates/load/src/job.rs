@@ -9,8 +9,8 @@ use model::{Shard, Step};
 use crate::slices::Slice;
 pub use model::{
     BodyRule, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing, GrpcCall,
-    GrpcDescriptors, GrpcRule, Protocol, Range, RowOrder, StatusRule, StreamEnd, StreamRule, Trust,
-    Version, WebSocketCall,
+    GrpcDescriptors, GrpcRule, Protocol, Range, Resumption, RowOrder, StatusRule, StreamEnd,
+    StreamRule, Trust, Version, WebSocketCall,
 };
 
 /// One load on one target, from the first send to the last response.
@@ -185,6 +185,18 @@ pub struct Bounds {
     pub head_bytes: usize,
     /// Bytes of body, without framing.
     pub body_bytes: u64,
+}
+
+impl Bounds {
+    /// Returns the limits of a single exchange: 64 KiB of head and 64 MiB of body. The body stays in memory. A load
+    /// keeps no body, so its limit is larger.
+    #[must_use]
+    pub fn of_one_exchange() -> Bounds {
+        Bounds {
+            body_bytes: 64 * 1024 * 1024,
+            ..Bounds::default()
+        }
+    }
 }
 
 impl Default for Bounds {

@@ -68,14 +68,14 @@ pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, reach, walk};
 pub use job::{
     Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
-    GrpcCall, GrpcDescriptors, GrpcRule, Job, Protocol, Range, Request, RowOrder, StatusRule,
-    StreamEnd, StreamRule, Target, Trust, Version, WebSocketCall,
+    GrpcCall, GrpcDescriptors, GrpcRule, Job, Protocol, Range, Request, Resumption, RowOrder,
+    StatusRule, StreamEnd, StreamRule, Target, Trust, Version, WebSocketCall,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
-    CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Iterations,
-    Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement,
-    TimedSum, Window,
+    CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Handshakes,
+    Iterations, Measurement, Outcomes, Packets, Pause, PositionSum, SlotTimes, Statuses,
+    StepMeasurement, TimedSum, Window,
 };
 pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 pub use crate::recorder::events::{EventsMeasurement, PositionSum, TimedSum};
 pub use model::{
-    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Pause,
+    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Handshakes, Iterations, Outcomes,
+    Packets, Pause,
 };
 use stats::Histogram;
 
@@ -65,6 +66,8 @@ pub struct Measurement {
     pub sent_again: u64,
     /// Packets that the generator sent. `None` over TCP, whose packets the kernel sends.
     pub packets: Option<Packets>,
+    /// Handshakes of TLS. `None` without TLS.
+    pub handshakes: Option<Handshakes>,
     /// The duration of the load, the basis of rates and shares of time. It lasts from the start to the
     /// planned end, or to the last outcome if that is later. Without a planned end, or if a number of
     /// requests came before it, it lasts to the last outcome. An interrupted load ends when it stopped.

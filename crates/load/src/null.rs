@@ -31,7 +31,7 @@ pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
 pub use error::BehaviorError;
 pub use grpc::{GrpcBehavior, serve_grpc};
-pub use http3::{NullCertificate, serve_http3};
+pub use http3::{NullCertificate, NullEarlyData, serve_http3};
 pub use seen::Seen;
 pub use stream::NullStream;
 pub use websocket::{SocketBehavior, serve_websocket};

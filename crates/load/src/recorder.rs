@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::{CodedAnswers, Packets, StatusRule, packets};
+use model::{CodedAnswers, Handshakes, Packets, StatusRule, handshakes, packets};
 use stats::Histogram;
 
 use crate::clock::Clock;
@@ -91,6 +91,8 @@ pub(crate) struct Recorder {
     pub(crate) sent_again: u64,
     /// `None` if the packets are not those of the generator.
     pub(crate) packets: Option<Packets>,
+    /// `None` without TLS.
+    pub(crate) handshakes: Option<Handshakes>,
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
@@ -144,6 +146,7 @@ impl Recorder {
             unsolicited: 0,
             sent_again: 0,
             packets: None,
+            handshakes: None,
             sent: 0,
             // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
@@ -435,6 +438,7 @@ impl Recorder {
         self.unsolicited += other.unsolicited;
         self.sent_again += other.sent_again;
         self.packets = packets([self.packets, other.packets]);
+        self.handshakes = handshakes([self.handshakes, other.handshakes]);
         self.sent += other.sent;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
@@ -533,6 +537,7 @@ impl Recorder {
             unsolicited: self.unsolicited,
             sent_again: self.sent_again,
             packets: self.packets,
+            handshakes: self.handshakes,
             elapsed: Duration::from_nanos(elapsed_ns),
             sending: Duration::from_nanos(sending_ns),
             window_width,

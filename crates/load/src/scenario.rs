@@ -121,7 +121,7 @@ pub(crate) struct CapturedValue {
 }
 
 impl CapturedValue {
-    fn of_text(text: String) -> CapturedValue {
+    pub(crate) fn of_text(text: String) -> CapturedValue {
         CapturedValue {
             text,
             is_json: false,

@@ -9,6 +9,20 @@ pub struct Protocol {
     pub tls: Option<Trust>,
     /// The certificate that a target receives if it requests one. It has no effect without TLS.
     pub identity: Option<ClientIdentity>,
+    /// Use of tickets of earlier connections. It has no effect without TLS.
+    pub resumption: Resumption,
+}
+
+/// Use of the tickets of earlier connections in handshakes of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resumption {
+    /// Every handshake is a full handshake, so that connect times are comparable.
+    #[default]
+    Off,
+    /// A connection uses a ticket of its predecessor, if it has one.
+    On,
+    /// Requests with a safe method also leave before the handshake is complete (0-RTT). It needs HTTP/3.
+    EarlyData,
 }
 
 /// The certificate of a client with its key.

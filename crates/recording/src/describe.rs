@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{Arrival, Capacity, Load, Phase, micros};
 
 use crate::digits;
-use crate::{HttpText, Kind, ProtocolText, Recording, RequestText, TlsText};
+use crate::{HttpText, Kind, ProtocolText, Recording, RequestText, ResumptionText, TlsText};
 
 pub use machine::{
     environment, facts, is_limit_unmet, limits, limits_in_force, lost_rounds, moment, network,
@@ -70,6 +70,11 @@ pub fn protocol(protocol: &ProtocolText) -> String {
     if protocol.client_certificate {
         text += " with a certificate of the client";
     }
+    text += match protocol.resumption {
+        None => "",
+        Some(ResumptionText::On) => ", resumed connections",
+        Some(ResumptionText::EarlyData) => ", resumed connections with 0-RTT",
+    };
     if protocol.streams > 1 {
         text += &format!(", {} streams a connection", protocol.streams);
     }

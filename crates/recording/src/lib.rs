@@ -50,7 +50,10 @@ pub use hdr::Hdr;
 pub use header::Header;
 pub use import::{ForeignRun, ImportError};
 pub use latency_means::LatencyMeans;
-pub use load::{HttpText, LoadText, ProtocolText, RateChosen, RequestText, TlsText, TriedVariant};
+pub use load::{
+    HttpText, LoadText, ProtocolText, RateChosen, RequestText, ResumptionText, TlsText,
+    TriedVariant,
+};
 pub use merge::{MergeError, merge, merge_parts};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};

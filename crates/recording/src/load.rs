@@ -1,6 +1,6 @@
 //! The intended load of a run.
 
-use model::{Capacity, Load, Protocol, Settle, Shard, Trust, Version};
+use model::{Capacity, Load, Protocol, Resumption, Settle, Shard, Trust, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +115,20 @@ pub struct ProtocolText {
     /// contain it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_certificate: bool,
+    /// The use of tickets of earlier connections. Absent if every handshake is a full handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumption: Option<ResumptionText>,
+}
+
+/// The use of tickets of earlier connections in handshakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ResumptionText {
+    /// Connections use tickets.
+    #[serde(rename = "on")]
+    On,
+    /// Requests with a safe method also leave before the handshake is complete.
+    #[serde(rename = "0-rtt")]
+    EarlyData,
 }
 
 /// A version of HTTP that requests can use.
@@ -219,6 +233,12 @@ impl From<&Protocol> for ProtocolText {
             },
             streams: protocol.version.streams(),
             client_certificate: protocol.tls.is_some() && protocol.identity.is_some(),
+            resumption: match protocol.resumption {
+                _ if protocol.tls.is_none() => None,
+                Resumption::Off => None,
+                Resumption::On => Some(ResumptionText::On),
+                Resumption::EarlyData => Some(ResumptionText::EarlyData),
+            },
         }
     }
 }

@@ -314,6 +314,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.waited = total(|round| round.waited);
     whole.sent_again = total(|round| round.sent_again);
     whole.packets = model::packets(rounds.iter().map(|round| round.packets));
+    whole.handshakes = model::handshakes(rounds.iter().map(|round| round.handshakes));
     whole.outcomes = Outcomes::default();
     rounds
         .iter()

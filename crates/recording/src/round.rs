@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::{
-    CodedAnswers, FailureSample, GeneratorCost, Iterations, Outcomes, Packets, Throttled, micros,
+    CodedAnswers, FailureSample, GeneratorCost, Handshakes, Iterations, Outcomes, Packets,
+    Throttled, micros,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct RoundRecord {
     /// Packets that the generator sent over HTTP/3. Absent over TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<Packets>,
+    /// Handshakes of TLS. Absent without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// Outcomes of the intended sends. The sum is `planned`.
     pub outcomes: Outcomes,
     /// Complete responses by status code.

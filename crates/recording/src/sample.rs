@@ -217,6 +217,7 @@ impl SampleRun {
             waited: 0,
             sent_again: 0,
             packets: None,
+            handshakes: None,
             outcomes: passed(ANSWERS),
             statuses: BTreeMap::from([(200, ANSWERS)]),
             bytes_in: ANSWERS * 160,

@@ -296,6 +296,7 @@ fn evidence(recording: &Recording, summary: &Summary) -> Vec<Section> {
         statuses(summary).folded(),
         Section::of("sent", sent::TITLE, &models::sent::table(summary)).folded(),
         packets(summary).folded(),
+        handshakes(summary).folded(),
         Section::of("traffic", models::traffic::TITLE, &traffic).folded(),
         Section::new("checks", "Checks", tables::checks(summary)).lead(
             "Checks made while each variant was measured. Read the figures with care if a check is \
@@ -382,6 +383,11 @@ fn steps(recording: &Recording, summary: &Summary) -> Section {
 fn packets(summary: &Summary) -> Section {
     let packets = models::packets::table(summary);
     Section::of("packets", models::packets::TITLE, &packets)
+}
+
+fn handshakes(summary: &Summary) -> Section {
+    let handshakes = models::handshakes::table(summary);
+    Section::of("handshakes", models::handshakes::TITLE, &handshakes)
 }
 
 fn statuses(summary: &Summary) -> Section {

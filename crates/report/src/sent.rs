@@ -107,6 +107,7 @@ mod tests {
             tls: TlsText::Verified,
             streams: 1,
             client_certificate: false,
+            resumption: None,
         });
         for round in &mut recording.rounds {
             for system in &mut round.systems {

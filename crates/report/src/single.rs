@@ -226,7 +226,7 @@ mod tests {
         round.outcomes.passed = 99_997;
         round.outcomes.failed.closed_idle = 3;
         let text = text(&recording);
-        let line = "  Sent again    38 requests that the server declared unprocessed (GOAWAY, REFUSED_STREAM)\n";
+        let line = "  Sent again    38 requests that the server declared unprocessed (GOAWAY, REFUSED_STREAM, rejected 0-RTT)\n";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("failed 3 (closed idle 3)"), "{text}");
     }
@@ -242,6 +242,32 @@ mod tests {
         let text = text(&recording);
         let line = "  Packets       200,000 sent, 250 lost (0.125 %)\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn handshakes_are_shown_with_their_early_data() {
+        let mut recording = SampleRun::load_alone(false);
+        assert!(!text(&recording).contains("Handshakes"));
+        let handshakes = model::Handshakes {
+            full: 12,
+            resumed: 1_088,
+            ..model::Handshakes::default()
+        };
+        recording.rounds[0].handshakes = Some(handshakes);
+        let shown = text(&recording);
+        assert!(
+            shown.contains("  Handshakes    12 full, 1,088 resumed\n"),
+            "{shown}"
+        );
+        recording.rounds[0].handshakes = Some(model::Handshakes {
+            early_accepted: 1_080,
+            early_rejected: 8,
+            ..handshakes
+        });
+        let shown = text(&recording);
+        let line =
+            "  Handshakes    12 full, 1,088 resumed, 0-RTT accepted in 1,080 and rejected in 8\n";
+        assert!(shown.contains(line), "{shown}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(crate) mod factors;
 pub(crate) mod figures;
 pub(crate) mod files;
 pub(crate) mod gates;
+pub(crate) mod handshakes;
 pub(crate) mod hottest;
 pub(crate) mod instances;
 pub(crate) mod ladder;
@@ -42,7 +43,7 @@ pub(crate) fn costs(summary: &Summary) -> Vec<(&'static str, Table)> {
 }
 
 /// The tables with the evidence, in the order of a report, each with its title.
-pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static str, Table); 12] {
+pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static str, Table); 13] {
     [
         (distributions::TITLE, distributions::table(summary)),
         (searches::TITLE, searches::table(summary)),
@@ -59,5 +60,6 @@ pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static s
         (crate::bodies::STATUS_TITLE, statuses::table(summary)),
         (crate::sent::TITLE, sent::table(summary)),
         (packets::TITLE, packets::table(summary)),
+        (handshakes::TITLE, handshakes::table(summary)),
     ]
 }

@@ -373,6 +373,7 @@ impl<'a> Row<'a> {
             by_status: bodies::by_status(&self.complete),
             bodies: self.bodies(baseline),
             packets: model::packets(self.complete.iter().map(|round| round.packets)),
+            handshakes: model::handshakes(self.complete.iter().map(|round| round.handshakes)),
             metrics,
             levels: BTreeMap::new(),
             times: Unit::Microseconds,

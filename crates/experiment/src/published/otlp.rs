@@ -120,7 +120,7 @@ fn push(Collector(url): &Collector, request: &ExportMetricsServiceRequest) -> Re
     let protocol = Protocol {
         version: Version::Http1,
         tls: address::is_encrypted(url).then_some(Trust::System),
-        identity: None,
+        ..Protocol::default()
     };
     let target = address::target(url, None, protocol).map_err(|failure| failure.message)?;
     let request = Request {

@@ -51,7 +51,7 @@ fn protocol(lab: &Lab, key: &(String, u16)) -> Protocol {
             version,
             // The load verifies the certificate.
             tls: Some(Trust::SkipVerification),
-            identity: None,
+            ..Protocol::default()
         },
     }
 }

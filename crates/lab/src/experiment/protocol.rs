@@ -62,6 +62,7 @@ impl Protocol {
             version: setup.http,
             tls: setup.is_encrypted.then(trust),
             identity: client.filter(|_| setup.is_encrypted).cloned(),
+            resumption: setup.resumption,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The protocol of the target: the keys for HTTP/2 and HTTP/3, and the keys about certificates.
 
-use model::{Load, Version};
+use model::{Load, Resumption, Version};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{ClientFiles, LabTrust, Protocol, RequestTemplate, Setup};
@@ -74,6 +74,13 @@ pub(crate) fn version(file: &LoadFile, own: Option<&SentFile>) -> Version {
         (true, false) => Version::Http2 { streams },
         (false, false) => Version::Http1,
     }
+}
+
+/// Returns the use of tickets of a variant. `own` are its own keys.
+pub(crate) fn resumption(file: &LoadFile, own: Option<&SentFile>) -> Resumption {
+    let own = own.and_then(|own| own.resumption.as_ref());
+    let entry = own.or(file.resumption.as_ref());
+    entry.map_or(Resumption::Off, |entry| entry.value.meaning())
 }
 
 /// Returns the switches of a variant.
@@ -180,6 +187,7 @@ pub(crate) fn check_carried(
         let message = "a conversation over WebSocket needs HTTP/1.1";
         report(reading, place, message, help);
     }
+    check_resumption(target, place, reading);
     if !matches!(target.http, Version::Http3 { .. }) {
         return;
     }
@@ -212,6 +220,25 @@ pub(crate) fn check_carried(
         if is_wrong {
             report(reading, place, &message, help);
         }
+    }
+}
+
+/// Reports tickets without TLS, and 0-RTT without HTTP/3.
+fn check_resumption(target: &Setup, place: Place, reading: &mut Reading<'_>) {
+    let name = &target.system;
+    if target.resumption != Resumption::Off && !target.is_encrypted {
+        let message = format!("`resumption` needs TLS, but `{name}` has none");
+        let help = "write `scheme: https` in the system, or remove `resumption`";
+        report(reading, place, &message, help);
+    } else if target.resumption == Resumption::EarlyData
+        && !matches!(target.http, Version::Http3 { .. })
+    {
+        let message = format!(
+            "`resumption: 0-rtt` needs HTTP/3, but `{name}` receives {}",
+            target.http.name()
+        );
+        let help = "write `http3: on`, or `resumption: on` without 0-RTT";
+        report(reading, place, &message, help);
     }
 }
 

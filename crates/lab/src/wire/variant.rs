@@ -8,7 +8,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::parts::{Headers, Switch};
+use super::parts::{Headers, ResumptionEntry, Switch};
 use super::proof::ProofFile;
 use super::request::RequestEntry;
 use yaml_with_places::{At, OneOrMany};
@@ -123,6 +123,8 @@ pub(crate) struct SentFile {
     /// Its version of HTTP: `on` for HTTP/3. As with `http2`, its differences contain the generator's own
     /// cost of the protocol.
     pub(crate) http3: Option<At<Switch>>,
+    /// Its handshakes with tickets of earlier connections: `off`, `on` or `0-rtt`.
+    pub(crate) resumption: Option<At<ResumptionEntry>>,
 }
 
 /// Names of variants, or factors.

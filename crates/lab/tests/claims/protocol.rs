@@ -1,7 +1,7 @@
 //! Claims about the protocol of the target.
 
 use lab::{ClientFiles, LabTrust, Protocol};
-use model::Version;
+use model::{Resumption, Version};
 
 use crate::{Folder, changed, check, lab};
 
@@ -91,6 +91,12 @@ fn keys_that_do_not_go_together_are_mistakes_with_a_way_out() {
             "labs/x.yaml",
         ),
         (
+            "resumption: on",
+            "`resumption` needs TLS, but `server` has none",
+            "`scheme: https`",
+        ),
+        ("resumption: maybe", "found `maybe`", "`0-rtt`"),
+        (
             "spin: 5",
             "`spin` cannot be used with `connections`",
             "no due times",
@@ -104,6 +110,31 @@ fn keys_that_do_not_go_together_are_mistakes_with_a_way_out() {
             assert!(shown.contains(expected), "{expected}\n{shown}");
         }
     }
+}
+
+#[test]
+fn a_variant_has_its_own_use_of_tickets_and_0_rtt_needs_http_3() {
+    let chosen = |load: &str, variant: &str| {
+        let lab = lab(&[
+            ("connections: 10", &format!("connections: 10\n  {load}")),
+            (
+                "{server.stack: b}}",
+                &format!("{{server.stack: b}}, load: {{{variant}}}}}"),
+            ),
+            TLS,
+        ]);
+        [&lab.baseline, &lab.variants[0]].map(|it| it.systems()[0].resumption)
+    };
+    let (off, on, early) = (Resumption::Off, Resumption::On, Resumption::EarlyData);
+    assert_eq!(chosen("http3: on", "path: /b"), [off, off]);
+    assert_eq!(chosen("resumption: on", "path: /b"), [on, on]);
+    assert_eq!(chosen("resumption: on", "resumption: off"), [on, off]);
+    assert_eq!(chosen("http3: on", "resumption: 0-rtt"), [off, early]);
+    let keys = "connections: 10\n  http2: on\n  resumption: 0-rtt";
+    let shown = Folder::with_lab(changed(&[("connections: 10", keys), TLS])).mistakes();
+    let words = "`resumption: 0-rtt` needs HTTP/3, but `server` receives HTTP/2";
+    assert!(shown.contains(words), "{shown}");
+    assert!(shown.contains("write `http3: on`"), "{shown}");
 }
 
 #[test]

@@ -50,8 +50,10 @@ impl Endpoint {
                 .expect("32 bits fit into an address"),
             false => 1,
         };
+        let links = (0..outlet.connections).map(|_| Link::new(&outlet.route));
         Endpoint {
             peer: work.peer.clone(),
+            links: links.collect(),
             route: outlet.route,
             messages: outlet.messages,
             bounds: outlet.bounds,
@@ -60,7 +62,6 @@ impl Endpoint {
             // Only the steps of a scenario may be of several kinds.
             first: Purpose::of(&work.rotation.requests[0]),
             traffic: Rc::default(),
-            links: (0..outlet.connections).map(|_| Link::default()).collect(),
             streams,
             waiting: RefCell::default(),
         }

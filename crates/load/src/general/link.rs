@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::route::{Channel, Session};
+use super::route::{Channel, Route, Session};
 use crate::backoff::Backoff;
 use crate::rendered::Rendered;
 
@@ -30,8 +30,9 @@ impl Purpose {
 
 /// A holder for one connection. It outlives its sockets. The steps of a scenario may need a second connection,
 /// because a connection that was upgraded carries no request of HTTP.
-#[derive(Default)]
 pub(super) struct Link {
+    /// The route of this client. Its tickets come from its earlier connections.
+    pub(super) route: Route,
     /// The connection for requests. An HTTP/1.1 connection is only here while it is not in use.
     channel: RefCell<Option<Channel>>,
     /// The connection for conversations, while it is not in use.
@@ -42,6 +43,16 @@ pub(super) struct Link {
 }
 
 impl Link {
+    pub(super) fn new(route: &Route) -> Link {
+        Link {
+            route: route.of_client(),
+            channel: RefCell::default(),
+            conversing: RefCell::default(),
+            opening: Mutex::default(),
+            backoff: Cell::default(),
+        }
+    }
+
     /// True if there is a connection that may carry a request. The target may already have closed it.
     pub(super) fn is_open(&self, purpose: Purpose) -> bool {
         match &*self.holder(purpose).borrow() {

@@ -1,8 +1,9 @@
 //! Opens connections to an address, until they are ready for requests.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
+
+use tokio_rustls::rustls::HandshakeKind;
 
 use super::fault::words;
 use super::http2;
@@ -13,7 +14,7 @@ use super::tls::{Tls, fault};
 use super::websocket::Upgraded;
 use crate::error::{RequestError, TlsError};
 use crate::grpc::Calling;
-use crate::job::{Address, Target, Version};
+use crate::job::{Address, Resumption, Target, Version};
 use crate::measurement::FailureKind;
 use crate::socket::{Connect, Peer, refusal};
 
@@ -99,12 +100,26 @@ impl Route {
                     "it has no Unix sockets. Use an address with a port",
                 ));
             }
-            (Version::Http3 { .. }, Some(tls)) => Some(
-                http3::settings(Arc::clone(tls.connector.config())).map_err(TlsError::Library)?,
-            ),
+            (Version::Http3 { .. }, Some(tls)) => {
+                Some(http3::settings(tls).map_err(TlsError::Library)?)
+            }
+            (_, Some(_)) if target.protocol.resumption == Resumption::EarlyData => {
+                return Err(TlsError::EarlyData(version.name()));
+            }
             _ => None,
         };
         Ok(Route { version, tls, quic })
+    }
+
+    /// Returns the route of one client, which has tickets of its own if the load uses them.
+    pub(super) fn of_client(&self) -> Route {
+        let tls = self.tls.as_ref().map(Tls::of_client);
+        let quic = match (&self.quic, &tls) {
+            // The settings were accepted with the same keys before.
+            (Some(_), Some(tls)) => Some(http3::settings(tls).expect("usable keys")),
+            _ => None,
+        };
+        Route { tls, quic, ..*self }
     }
 
     /// Translates a rendered request, and the JSON of a gRPC call into its messages.
@@ -130,6 +145,11 @@ impl Route {
 
     pub(super) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// True if connections use tickets of earlier connections.
+    pub(super) fn resumes(&self) -> bool {
+        self.tls.as_ref().is_some_and(Tls::resumes)
     }
 
     /// Tells targets that connections were closed, unless the kernel does.
@@ -162,6 +182,8 @@ impl Route {
             Some(tls) => {
                 let shaken = tls.connector.connect(tls.name.clone(), socket).await;
                 let stream = shaken.map_err(|error| refuse(fault(&error)))?;
+                let kind = stream.get_ref().1.handshake_kind();
+                traffic.shaken(kind == Some(HandshakeKind::Resumed), None);
                 let agreed = stream.get_ref().1.alpn_protocol();
                 // A target without negotiation uses HTTP/1.1, so only HTTP/2 must be negotiated.
                 if self.version != Version::Http1 && agreed != Some(b"h2") {

@@ -116,7 +116,7 @@ impl Once {
 fn limits(clock: Clock) -> Limits {
     Limits {
         clock,
-        bounds: Bounds::default(),
+        bounds: Bounds::of_one_exchange(),
         was_idle: false,
     }
 }
@@ -129,7 +129,7 @@ async fn over_http3(
     gathering: &mut Gathering,
 ) -> Result<(), ExchangeError> {
     let limits = limits(Clock::start());
-    let room = session.enter().await?;
+    let room = session.enter(message.head.method()).await?;
     let sending = session.send(message, room).await?;
     sending.receive(limits, progress, gathering).await
 }
@@ -142,7 +142,7 @@ async fn over_http1(
     progress: &mut ResponseProgress,
     gathering: Gathering,
 ) -> Result<Answer, Failure> {
-    let mut parser = Parser::new(Bounds::default());
+    let mut parser = Parser::new(Bounds::of_one_exchange());
     parser.start(asked.bodiless);
     let mut exchange = Exchange {
         clock: Clock::start(),

@@ -275,7 +275,11 @@ impl EngineState {
                     Session::Http3(session) => self.over_http3(place, session, slot).await?,
                 }
                 if !endpoint.keep_alive {
-                    endpoint.link(place.index).retire(&session);
+                    let link = endpoint.link(place.index);
+                    link.retire(&session);
+                    if let (true, Session::Http3(session)) = (link.route.resumes(), session) {
+                        tokio::task::spawn_local(session.linger());
+                    }
                 }
                 Ok(())
             }
@@ -387,7 +391,7 @@ impl EngineState {
         slot: &mut Slot,
     ) -> Result<(), ExchangeError> {
         let message = self.message(place, slot, None)?;
-        let room = session.enter().await?;
+        let room = session.enter(message.head.method()).await?;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
         let now_ns = self.clock.now_ns();

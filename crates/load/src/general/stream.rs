@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use model::Packets;
+use model::{Handshakes, Packets};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -23,14 +23,24 @@ pub(super) struct Traffic {
     pub(super) bytes_out: Cell<u64>,
     /// Packets of HTTP/3.
     pub(super) packets: Cell<Packets>,
+    /// Completed handshakes of TLS.
+    pub(super) handshakes: Cell<Handshakes>,
 }
 
 impl Traffic {
-    /// Resets the counts to 0.
+    /// Resets the counts to 0, except for the handshakes. Connections that open before the load count, like their
+    /// connect times.
     pub(super) fn reset(&self) {
         self.bytes_in.set(0);
         self.bytes_out.set(0);
         self.packets.set(Packets::default());
+    }
+
+    /// Counts a completed handshake.
+    pub(super) fn shaken(&self, is_resumed: bool, is_early_accepted: Option<bool>) {
+        let mut handshakes = self.handshakes.get();
+        handshakes.count(is_resumed, is_early_accepted);
+        self.handshakes.set(handshakes);
     }
 }
 

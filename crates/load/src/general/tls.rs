@@ -6,6 +6,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
+use tokio_rustls::rustls::client::{ClientSessionMemoryCache, Resumption as Tickets};
 use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{self, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -16,16 +17,27 @@ use tokio_rustls::rustls::{
 };
 
 use crate::error::TlsError;
-use crate::job::{ClientIdentity, Target, Trust, Version};
+use crate::job::{ClientIdentity, Resumption, Target, Trust, Version};
+
+mod witness;
+
+pub(super) use witness::Witness;
 
 /// The name of HTTP/3 in handshakes.
 pub(crate) const HTTP3_ALPN: &[u8] = b"h3";
+
+/// Tickets that a client keeps for its next connections. Targets send one or two with each handshake.
+const TICKETS_MAX: usize = 8;
 
 /// The configuration for every handshake with the target.
 #[derive(Clone)]
 pub(super) struct Tls {
     pub(super) connector: TlsConnector,
     pub(super) name: ServerName<'static>,
+    /// The verifier of the configuration.
+    pub(super) witness: Arc<Witness>,
+    verifier: Arc<dyn ServerCertVerifier>,
+    resumption: Resumption,
 }
 
 impl Tls {
@@ -34,26 +46,11 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Library(error.to_string()))?;
-        let builder = match trust {
-            Trust::System => builder.with_root_certificates(trusted_by_system()?),
-            Trust::Authorities(pem) => {
-                let roots = Arc::new(authorities(pem)?);
-                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
-                    .build()
-                    .map_err(|error| TlsError::Library(error.to_string()))?;
-                // All certificates are readable, because the line above has read them.
-                let trusted = CertificateDer::pem_slice_iter(pem).flatten().collect();
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(OrTheTrustedOne {
-                        verifier,
-                        trusted,
-                    }))
-            }
-            Trust::SkipVerification => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(SkipVerification { provider })),
-        };
+        let verifier = verifier(trust, provider)?;
+        let witness = Arc::new(Witness::new(Arc::clone(&verifier)));
+        let builder = builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&witness) as Arc<_>);
         let mut config = match &target.protocol.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
@@ -63,8 +60,8 @@ impl Tls {
                     .map_err(|error| TlsError::Identity(error.to_string()))?
             }
         };
-        // Every connection makes a whole handshake, so that connect times are comparable.
-        config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
+        // Every connection makes a whole handshake, so that connect times are comparable. Tickets need a client.
+        config.resumption = Tickets::disabled();
         let protocol: &[u8] = match target.protocol.version {
             Version::Http1 => b"http/1.1",
             Version::Http2 { .. } => b"h2",
@@ -74,8 +71,56 @@ impl Tls {
         Ok(Tls {
             connector: TlsConnector::from(Arc::new(config)),
             name: name(&target.host)?,
+            witness,
+            verifier,
+            resumption: target.protocol.resumption,
         })
     }
+
+    /// True if connections use tickets of earlier connections.
+    pub(super) fn resumes(&self) -> bool {
+        self.resumption != Resumption::Off
+    }
+
+    /// Returns the configuration for the connections of one client, with tickets of its own if the load uses them.
+    pub(super) fn of_client(&self) -> Tls {
+        let mut config = ClientConfig::clone(self.connector.config());
+        let witness = Arc::new(Witness::new(Arc::clone(&self.verifier)));
+        config
+            .dangerous()
+            .set_certificate_verifier(Arc::clone(&witness) as Arc<_>);
+        if self.resumes() {
+            let store = ClientSessionMemoryCache::new(TICKETS_MAX);
+            config.resumption = Tickets::store(Arc::new(store));
+        }
+        config.enable_early_data = self.resumption == Resumption::EarlyData;
+        Tls {
+            connector: TlsConnector::from(Arc::new(config)),
+            witness,
+            ..self.clone()
+        }
+    }
+}
+
+/// Returns the verifier of the target's certificate.
+fn verifier(
+    trust: &Trust,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+    let usual = |roots: RootCertStore| {
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .map_err(|error| TlsError::Library(error.to_string()))
+    };
+    Ok(match trust {
+        Trust::System => usual(trusted_by_system()?)?,
+        Trust::Authorities(pem) => Arc::new(OrTheTrustedOne {
+            verifier: usual(authorities(pem)?)?,
+            // All certificates are readable, because the line above has read them.
+            trusted: CertificateDer::pem_slice_iter(pem).flatten().collect(),
+        }),
+        Trust::SkipVerification => Arc::new(SkipVerification { provider }),
+    })
 }
 
 /// Returns the name in `host`, `host:port` or `[address]:port`.

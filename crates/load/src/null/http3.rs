@@ -12,11 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
 use h3_quinn::BidiStream;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
+use quinn::{
+    Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig,
+    ZeroRttAccepted,
+};
 use stats::Histogram;
 use tokio::task::LocalSet;
 use tokio_rustls::rustls;
@@ -39,6 +43,17 @@ const LOOK_FOR_CLIENT: Duration = Duration::from_millis(100);
 
 /// Requests that a client may have under way on a connection, the largest `--streams`.
 const STREAMS_MAX: u32 = 1000;
+
+/// The largest number of tickets that the server keeps.
+const TICKETS_MAX: usize = 64 * 1024;
+
+/// Responses to requests that arrive before the handshake is complete (0-RTT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NullEarlyData {
+    /// Reject the 0-RTT of every Nth connection. Such a connection has no ticket for a later one. At least 2, because
+    /// otherwise no connection has a ticket.
+    pub rejected_every: Option<u64>,
+}
 
 /// The certificate of a null server, signed by itself, with its key.
 pub struct NullCertificate {
@@ -68,7 +83,8 @@ impl NullCertificate {
         self.signed.cert.pem()
     }
 
-    fn config(&self) -> Result<ServerConfig, Box<dyn std::error::Error + Send + Sync>> {
+    /// Returns the settings of connections without 0-RTT.
+    fn config(&self) -> Result<rustls::ServerConfig, rustls::Error> {
         let key = PrivatePkcs8KeyDer::from(self.signed.signing_key.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut tls = rustls::ServerConfig::builder_with_provider(provider)
@@ -79,12 +95,92 @@ impl NullCertificate {
                 PrivateKeyDer::from(key),
             )?;
         tls.alpn_protocols = vec![crate::general::HTTP3_ALPN.to_vec()];
-        let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls)?;
-        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-        let mut transport = TransportConfig::default();
-        transport.max_concurrent_bidi_streams(STREAMS_MAX.into());
-        config.transport_config(Arc::new(transport));
-        Ok(config)
+        tls.session_storage = rustls::server::ServerSessionMemoryCache::new(TICKETS_MAX);
+        Ok(tls)
+    }
+}
+
+fn over_quic(tls: rustls::ServerConfig) -> io::Result<ServerConfig> {
+    let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls);
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto.map_err(io::Error::other)?));
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_bidi_streams(STREAMS_MAX.into());
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+/// The settings of connections.
+struct Settings {
+    usual: Arc<ServerConfig>,
+    /// The settings of each connection with this number and its multiples.
+    rejecting: Option<(u64, Arc<ServerConfig>)>,
+}
+
+impl Settings {
+    fn new(certificate: &NullCertificate, early: Option<NullEarlyData>) -> io::Result<Settings> {
+        let mut tls = certificate.config().map_err(io::Error::other)?;
+        let mut rejecting = None;
+        if let Some(early) = early {
+            // Both settings share the store of tickets.
+            let mut without = tls.clone();
+            without.send_tls13_tickets = 0;
+            // QUIC permits no other number (RFC 9001, section 4.6.1).
+            tls.max_early_data_size = u32::MAX;
+            if let Some(every) = early.rejected_every {
+                rejecting = Some((every, Arc::new(over_quic(without)?)));
+            }
+        }
+        let usual = Arc::new(over_quic(tls)?);
+        Ok(Settings { usual, rejecting })
+    }
+
+    /// Returns the settings of a connection by its number, from 1.
+    fn of(&self, number: u64) -> Arc<ServerConfig> {
+        let rejecting = self.rejecting.as_ref();
+        let rejecting = rejecting.filter(|(every, _)| number.is_multiple_of(*every));
+        Arc::clone(rejecting.map_or(&self.usual, |(_, config)| config))
+    }
+}
+
+/// A connection that carries requests.
+struct Carrier {
+    quic: Connection,
+    /// The end of the handshake, if requests may arrive before it.
+    completed: Option<ZeroRttAccepted>,
+}
+
+impl Carrier {
+    /// Accepts a connection. `None` if the handshake failed.
+    async fn accept(
+        incoming: Incoming,
+        config: Arc<ServerConfig>,
+        is_early: bool,
+    ) -> Option<Carrier> {
+        let connecting = incoming.accept_with(config).ok()?;
+        if !is_early {
+            let quic = connecting.await.ok()?;
+            return Some(Carrier {
+                quic,
+                completed: None,
+            });
+        }
+        let (quic, completed) = connecting.into_0rtt().ok()?;
+        Some(Carrier {
+            quic,
+            completed: Some(completed),
+        })
+    }
+
+    /// True if the handshake is not complete.
+    fn is_early(&mut self) -> bool {
+        let Some(completed) = &mut self.completed else {
+            return false;
+        };
+        let is_complete = completed.now_or_never().is_some();
+        if is_complete {
+            self.completed = None;
+        }
+        !is_complete
     }
 }
 
@@ -120,6 +216,7 @@ pub fn serve_http3(
     socket: UdpSocket,
     certificate: &NullCertificate,
     behavior: &Behavior,
+    early: Option<NullEarlyData>,
     stop: &AtomicBool,
 ) -> io::Result<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -136,15 +233,21 @@ pub fn serve_http3(
         seen: Cell::default(),
         late: RefCell::new(Histogram::new()),
     });
-    let config = certificate.config().map_err(io::Error::other)?;
+    let settings = Settings::new(certificate, early)?;
     let accepting = async {
-        let own = EndpointConfig::default();
-        let endpoint = Endpoint::new(own, Some(config), socket, Arc::new(TokioRuntime))?;
+        let (own, usual) = (
+            EndpointConfig::default(),
+            ServerConfig::clone(&settings.usual),
+        );
+        let endpoint = Endpoint::new(own, Some(usual), socket, Arc::new(TokioRuntime))?;
+        let mut number = 0;
         while !stop.load(Ordering::Relaxed) {
             if let Ok(Some(incoming)) = tokio::time::timeout(LOOK, endpoint.accept()).await {
-                let host = Rc::clone(&host);
+                number += 1;
+                let (host, config) = (Rc::clone(&host), settings.of(number));
                 tokio::task::spawn_local(async move {
-                    if let Ok(connection) = incoming.await {
+                    let accepted = Carrier::accept(incoming, config, early.is_some());
+                    if let Some(connection) = accepted.await {
                         host.count(|seen| {
                             seen.connections += 1;
                             seen.open += 1;
@@ -161,14 +264,15 @@ pub fn serve_http3(
 }
 
 /// Serves one connection to its end.
-async fn serve(host: &Rc<Host>, quic: quinn::Connection) {
-    let own = h3_quinn::Connection::new(quic.clone());
+async fn serve(host: &Rc<Host>, mut carrier: Carrier) {
+    let own = h3_quinn::Connection::new(carrier.quic.clone());
     let built = h3::server::builder().send_grease(false).build(own).await;
     let Ok(mut connection) = built else {
         return;
     };
     let mut accepted = 0;
     while let Ok(Some(resolver)) = connection.accept().await {
+        let is_early = carrier.is_early();
         let Ok((request, stream)) = resolver.resolve_request().await else {
             host.count(|seen| seen.malformed += 1);
             continue;
@@ -178,6 +282,7 @@ async fn serve(host: &Rc<Host>, quic: quinn::Connection) {
             tokio::task::spawn_local(async move { host.tell_seen(stream).await });
             continue;
         }
+        host.count(|seen| seen.early += u64::from(is_early));
         accepted += 1;
         let is_last = host
             .behavior
@@ -195,7 +300,7 @@ async fn serve(host: &Rc<Host>, quic: quinn::Connection) {
         }
     }
     // The client reads its last response, and then it closes the connection.
-    quic.closed().await;
+    carrier.quic.closed().await;
 }
 
 impl Host {

@@ -11,6 +11,8 @@ pub struct Seen {
     pub open: u64,
     /// Complete requests.
     pub requests: u64,
+    /// Requests that arrived before the handshake of their connection was complete (0-RTT of HTTP/3).
+    pub early: u64,
     /// Complete responses, including wrong responses.
     pub answered: u64,
     /// Responses with a wrong body.
@@ -39,13 +41,14 @@ impl Display for Seen {
         let late_us_mean = self.late_ns_sum as f64 / self.answered.max(1) as f64 / 1e3;
         write!(
             f,
-            "{{\"connections\":{},\"open\":{},\"requests\":{},\"answered\":{},\"wrong\":{},\
-             \"reset\":{},\"never\":{},\"closed\":{},\"malformed\":{},\
+            "{{\"connections\":{},\"open\":{},\"requests\":{},\"early\":{},\"answered\":{},\
+             \"wrong\":{},\"reset\":{},\"never\":{},\"closed\":{},\"malformed\":{},\
              \"sent_us_typical\":{sent_us_typical:.3},\"late_us_mean\":{late_us_mean:.3},\
              \"late_us_max\":{late_us_max:.3}}}",
             self.connections,
             self.open,
             self.requests,
+            self.early,
             self.answered,
             self.wrong,
             self.reset,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use load::null::{Behavior, NullStream, Pace, serve};
 use load::{
-    Address, BodyRule, EventCheck, Framing, Protocol, StatusRule, StreamEnd, StreamRule, Target,
-    Trust, Version, exchange, reach,
+    Address, BodyRule, EventCheck, Framing, Protocol, Resumption, StatusRule, StreamEnd,
+    StreamRule, Target, Trust, Version, exchange, reach,
 };
 
 use crate::modern::Identity;
@@ -76,7 +76,7 @@ impl Caddy {
             protocol: Protocol {
                 version: Version::Http3 { streams: 8 },
                 tls: Some(Trust::Authorities(identity.certificate.into_bytes())),
-                identity: None,
+                ..Protocol::default()
             },
         };
         let caddy = Caddy {
@@ -155,6 +155,40 @@ fn caddy_is_loaded_over_http_3() {
             exchange(target, &get("/hello"), PATIENCE).unwrap().body,
             b"hello"
         );
+    });
+}
+
+#[test]
+fn caddy_resumes_connections_and_accepts_early_requests() {
+    if !judged::is_installed("caddy") {
+        return;
+    }
+    before(&Behavior::default(), |target| {
+        for resumption in [Resumption::On, Resumption::EarlyData] {
+            let mut alone = job(target, closed(1, 20));
+            alone.requests[0].path = "/hello".to_owned();
+            alone.requests[0].expect.body = BodyRule::known(b"hello", &[]);
+            alone.target.protocol.version = Version::Http3 { streams: 1 };
+            alone.target.protocol.resumption = resumption;
+            alone.keep_alive = false;
+            let measurement = measure(&alone);
+            assert_eq!(measurement.outcomes.passed, 20, "{measurement:?}");
+            let found = measurement.handshakes.unwrap();
+            assert_eq!(found.full + found.resumed, 20, "{found:?}");
+            assert!(found.resumed >= 10, "{found:?}");
+            match resumption {
+                Resumption::EarlyData => assert!(found.early_accepted >= 10, "{found:?}"),
+                _ => assert_eq!(found.early_accepted + found.early_rejected, 0),
+            }
+        }
+        // The same over TCP.
+        let mut alone = job(target, closed(1, 10));
+        alone.requests[0].path = "/hello".to_owned();
+        alone.target.protocol.version = Version::Http1;
+        alone.target.protocol.resumption = Resumption::On;
+        alone.keep_alive = false;
+        let found = measure(&alone).handshakes.unwrap();
+        assert!(found.resumed >= 8, "{found:?}");
     });
 }
 

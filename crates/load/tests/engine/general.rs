@@ -48,7 +48,7 @@ pub(crate) fn target(server: &Modern, version: Version, is_encrypted: bool) -> T
         protocol: Protocol {
             version,
             tls: is_encrypted.then_some(Trust::Authorities(authority)),
-            identity: None,
+            ..Protocol::default()
         },
     }
 }
@@ -289,13 +289,33 @@ fn a_target_that_goes_away_is_followed_to_a_new_connection() {
 }
 
 #[test]
+fn the_body_of_a_single_exchange_has_a_limit_that_is_named() {
+    const LIMIT: usize = 64 * 1024 * 1024;
+    let body = Bytes::from(vec![b'b'; LIMIT + 1]);
+    let act = move |got: Got| match got.path.as_str() {
+        "/fits" => Act::Answer(body.slice(1..)),
+        _ => Act::Answer(body.clone()),
+    };
+    let plain = Modern::start(speech(Version::Http1, false), act.clone());
+    let plain_target = target(&plain, Version::Http1, false);
+    for (server, target) in each(act).chain([(plain, plain_target)]) {
+        let fits = exchange(&target, &get("/fits"), PATIENCE).unwrap();
+        assert_eq!(fits.body.len(), LIMIT);
+        let refused = exchange(&target, &get("/"), PATIENCE).unwrap_err();
+        let expected = "the body of the answer is larger than the 67108864 bytes allowed";
+        assert_eq!(refused, Failure::TooLarge(expected.to_owned()));
+        server.wait_until_all_are_gone();
+    }
+}
+
+#[test]
 fn a_refused_connection_is_counted_and_the_number_of_requests_is_kept() {
     for (version, is_encrypted) in SPOKEN {
         let mut target = closed_port();
         target.protocol = Protocol {
             version,
             tls: is_encrypted.then_some(Trust::SkipVerification),
-            identity: None,
+            ..Protocol::default()
         };
         let measurement = measure(&job(&target, closed(2, 6)));
         assert_eq!(
@@ -321,7 +341,7 @@ fn only_a_trusted_certificate_for_the_right_name_gives_a_connection() {
         protocol: Protocol {
             version: Version::Http1,
             tls: Some(tls),
-            identity: None,
+            ..Protocol::default()
         },
         ..right.clone()
     };

@@ -94,6 +94,61 @@ fn a_pass_carries_its_own_row_number_and_captured_value_through_all_steps() {
 }
 
 #[test]
+fn a_raw_value_arrives_unchanged_in_the_path() {
+    for (path, arrived) in [
+        ("{{raw:place}}", "/a%20b/c%2Fd"),
+        ("/v1{{raw:place}}/e", "/v1/a%20b/c%2Fd/e"),
+        ("/{{place}}", "/%2Fa%2520b%2Fc%252Fd"),
+    ] {
+        let heard = Heard::default();
+        let at = Arc::clone(&heard);
+        let act = move |got: Got| {
+            at.lock().unwrap().insert(got.number, got.path.clone());
+            Act::answer(r#"{"place":"/a%20b/c%2Fd"}"#)
+        };
+        for (_server, target) in each(act) {
+            heard.lock().unwrap().clear();
+            let mut job = shopping(&target, &["a"], closed(1, 1), Duration::ZERO);
+            job.requests = vec![get("/first"), get(path)];
+            job.steps.truncate(2);
+            let place = &mut job.steps[0].captures[0];
+            place.name = "place".to_owned();
+            place.from = CaptureFrom::Json("/place".to_owned());
+            assert_eq!(completed(&measure(&job)), [1, 1], "{target:?}");
+            let heard = heard.lock().unwrap();
+            assert_eq!(heard.values().last().unwrap(), arrived, "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn a_raw_value_that_a_path_cannot_contain_is_never_sent() {
+    for place in ["/a b", "/a#b", "a"] {
+        let heard = Heard::default();
+        let at = Arc::clone(&heard);
+        let act = move |got: Got| {
+            at.lock().unwrap().insert(got.number, got.path.clone());
+            Act::Answer(Bytes::from(format!(r#"{{"place":"{place}"}}"#)))
+        };
+        for (_server, target) in each(act) {
+            heard.lock().unwrap().clear();
+            let mut job = shopping(&target, &["a"], closed(1, 1), Duration::ZERO);
+            job.requests = vec![get("/first"), get("{{raw:place}}")];
+            job.steps.truncate(2);
+            let own = &mut job.steps[0].captures[0];
+            own.name = "place".to_owned();
+            own.from = CaptureFrom::Json("/place".to_owned());
+            let measurement = measure(&job);
+            assert_eq!(completed(&measurement), [0, 0], "{target:?}");
+            let reason = &measurement.failures[0].reason;
+            assert!(reason.contains("`place`"), "{reason}");
+            let heard = heard.lock().unwrap();
+            assert!(heard.values().all(|path| path == "/first"), "{heard:?}");
+        }
+    }
+}
+
+#[test]
 fn many_passes_share_the_streams_of_one_connection() {
     let heard = Heard::default();
     let speech = Speech {

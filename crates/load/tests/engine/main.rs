@@ -17,6 +17,7 @@ mod modern;
 mod null_http3;
 mod null_websocket;
 mod open;
+mod resumption;
 mod scenario;
 mod scenario_websocket;
 mod server;

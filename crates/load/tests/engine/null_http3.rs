@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use load::null::{Behavior, NullCertificate, NullEncoding, NullStream, Pace, Seen, serve_http3};
+use load::null::{
+    Behavior, NullCertificate, NullEarlyData, NullEncoding, NullStream, Pace, Seen, serve_http3,
+};
 use load::{
     Address, BodyRule, EventCheck, Failed, Framing, Protocol, StreamEnd, StreamRule, Target, Trust,
     Version, exchange, reach,
@@ -18,6 +20,15 @@ const DELAY: Duration = Duration::from_millis(20);
 
 /// Runs `work` with the target of a null server. Returns the result and the counts of the server.
 fn with_null<T>(behavior: &Behavior, work: impl FnOnce(&Target) -> T) -> (T, Seen) {
+    with_early(behavior, None, work)
+}
+
+/// Runs `work` with a null server that handles 0-RTT in this way.
+pub(crate) fn with_early<T>(
+    behavior: &Behavior,
+    early: Option<NullEarlyData>,
+    work: impl FnOnce(&Target) -> T,
+) -> (T, Seen) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let certificate = NullCertificate::new(vec!["null.test".to_owned()]).unwrap();
     let target = Target {
@@ -26,12 +37,13 @@ fn with_null<T>(behavior: &Behavior, work: impl FnOnce(&Target) -> T) -> (T, See
         protocol: Protocol {
             version: Version::Http3 { streams: 4 },
             tls: Some(Trust::Authorities(certificate.pem().into_bytes())),
-            identity: None,
+            ..Protocol::default()
         },
     };
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let server = scope.spawn(|| serve_http3(socket, &certificate, behavior, &stop).unwrap());
+        let server =
+            scope.spawn(|| serve_http3(socket, &certificate, behavior, early, &stop).unwrap());
         let result = work(&target);
         stop.store(true, Ordering::Relaxed);
         (result, server.join().unwrap())
@@ -161,7 +173,7 @@ fn nothing_that_listens_is_not_reached() {
         protocol: Protocol {
             version: Version::Http3 { streams: 1 },
             tls: Some(Trust::SkipVerification),
-            identity: None,
+            ..Protocol::default()
         },
     };
     let silent = reach(&target, Duration::from_millis(100)).unwrap_err();

@@ -98,7 +98,7 @@ fn over_http2(server: &Server, streams: u32) -> Target {
         protocol: Protocol {
             version: Version::Http2 { streams },
             tls: None,
-            identity: None,
+            ..Protocol::default()
         },
         ..server.target.clone()
     }
@@ -358,7 +358,7 @@ fn over_tls(identity: &Identity, trusted: &str) -> Result<u16, Failure> {
         protocol: Protocol {
             version: Version::Http1,
             tls: Some(Trust::Authorities(trusted.as_bytes().to_vec())),
-            identity: None,
+            ..Protocol::default()
         },
     };
     exchange(&target, &get("/"), PATIENCE).map(|answer| answer.status)

@@ -196,7 +196,7 @@ fn insecure(address: SocketAddr, streams: u32) -> Target {
         protocol: Protocol {
             version: Version::Http3 { streams },
             tls: Some(Trust::SkipVerification),
-            identity: None,
+            ..Protocol::default()
         },
     }
 }

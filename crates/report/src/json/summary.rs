@@ -10,7 +10,7 @@ use analysis::summary::{
     SystemSummary, VariantSummary, WhySummary,
 };
 use analysis::until::UntilSummary;
-use model::{Metric, Order, Outcomes, Packets, Unit};
+use model::{Handshakes, Metric, Order, Outcomes, Packets, Unit};
 use recording::Kind;
 use serde::Serialize;
 
@@ -100,6 +100,8 @@ struct Variant<'a> {
     bodies: &'a BodiesSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<Packets>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handshakes: Option<Handshakes>,
     metrics: &'a BTreeMap<Metric, MetricSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Estimate<'a>>,
@@ -235,6 +237,7 @@ impl<'a> Variant<'a> {
             by_status: &row.by_status,
             bodies: &row.bodies,
             packets: row.packets,
+            handshakes: row.handshakes,
             metrics: &row.metrics,
             estimate: row.estimate.as_ref().map(|it| Estimate::of(row, it)),
             few_pay: row

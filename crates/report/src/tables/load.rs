@@ -5,9 +5,9 @@ use model::{Metric, Unit, micros};
 use recording::{Hdr, RoundRecord, describe, digits, float};
 use stats::Histogram;
 
-use super::packets;
 use super::streams::EARLY_SHARE;
 use super::traffic::counts;
+use super::{handshakes, packets};
 use crate::bodies;
 use crate::cell;
 use crate::explain;
@@ -170,6 +170,8 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
         facts.push(("Sent again", sent_again(round.sent_again)));
     }
     facts.extend(round.packets.map(|it| ("Packets", packets::sentence(it))));
+    let handshakes = round.handshakes.map(handshakes::sentence);
+    facts.extend(handshakes.map(|it| ("Handshakes", it)));
     if let Some(statuses) = bodies::statuses(row) {
         facts.push(("Statuses", statuses));
     }
@@ -267,7 +269,7 @@ fn spread(times: &Histogram, unit: Unit) -> String {
 
 fn sent_again(times: u64) -> String {
     let times = describe::plural(times, "request");
-    format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM)")
+    format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM, rejected 0-RTT)")
 }
 
 /// The bodies in words: `1,234 bytes a response, gzip. Encoded bodies checked: 100 by equal bytes`.

@@ -18,8 +18,8 @@ use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
 use model::{
-    Arrival, BodyRule, ClientIdentity, Data, Expectation, Outcomes, Phase, Protocol, RowOrder,
-    Shard, Stop as StopRule, Trust, Version,
+    Arrival, BodyRule, ClientIdentity, Data, Expectation, Outcomes, Phase, Protocol, Resumption,
+    RowOrder, Shard, Stop as StopRule, Trust, Version,
 };
 use recording::{Environment, Recording, RoundRecord};
 
@@ -35,7 +35,7 @@ mod targets;
 
 pub(crate) use flags::Args;
 pub(in crate::command) use flags::ArrivalName;
-use flags::OrderName;
+use flags::{OrderName, ResumptionName};
 pub(crate) use phases::rate;
 use start::StartAt;
 
@@ -302,7 +302,28 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
         },
         tls: is_encrypted.then_some(trust),
         identity,
+        resumption: resumption(args, is_encrypted)?,
     })
+}
+
+/// The use of tickets of earlier connections.
+fn resumption(args: &Args, is_encrypted: bool) -> Result<Resumption, Failure> {
+    let Some(chosen) = args.resumption else {
+        return Ok(Resumption::Off);
+    };
+    if !is_encrypted {
+        return Err(Failure::bad_input(
+            "expected an https URL with --resumption, found one without TLS".to_owned(),
+        ));
+    }
+    if chosen == ResumptionName::EarlyData && !args.http3 {
+        return Err(Failure::bad_input(
+            "expected --http3 with `--resumption 0-rtt`, found another version of HTTP. Add --http3, or use \
+             `--resumption on`"
+                .to_owned(),
+        ));
+    }
+    Ok(chosen.meaning())
 }
 
 /// The values of the placeholders `{{…}}` in requests.

@@ -8,8 +8,8 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::stop::StopSignal;
 use load::null::{
-    Behavior, GrpcBehavior, Jitter, Mix, NullCertificate, NullEncoding, NullStream, Pace, Slow,
-    SocketBehavior, Stall, serve, serve_grpc, serve_http3, serve_websocket,
+    Behavior, GrpcBehavior, Jitter, Mix, NullCertificate, NullEarlyData, NullEncoding, NullStream,
+    Pace, Slow, SocketBehavior, Stall, serve, serve_grpc, serve_http3, serve_websocket,
 };
 
 /// Serve responses after an exact delay, to calibrate load generators.
@@ -143,6 +143,12 @@ pub(crate) struct Args {
     /// Write the certificate of --http3 to this file.
     #[arg(long, value_name = "FILE", requires = "http3")]
     certificate: Option<PathBuf>,
+    /// Accept requests of --http3 before the handshake is complete (0-RTT).
+    #[arg(long, requires = "http3")]
+    early_data: bool,
+    /// Reject the 0-RTT of every Nth connection, from 2.
+    #[arg(long, value_name = "N", requires = "early_data", value_parser = clap::value_parser!(u64).range(2..))]
+    early_rejected_every: Option<u64>,
     /// Use real-time priority, so that no ordinary program delays a response.
     #[arg(long)]
     realtime: bool,
@@ -297,7 +303,10 @@ fn run_http3(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, F
         })?;
     raise_priority(args)?;
     console.answer(&format!("https://{address}/"));
-    let seen = serve_http3(socket, &certificate, &behavior, stop.flag())
+    let early = args.early_data.then_some(NullEarlyData {
+        rejected_every: args.early_rejected_every,
+    });
+    let seen = serve_http3(socket, &certificate, &behavior, early, stop.flag())
         .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
     console.answer(&seen.to_string());
     Ok(Exit::Done)

@@ -166,6 +166,7 @@ mod tests {
             tls: recording::TlsText::Off,
             streams: 10,
             client_certificate: false,
+            resumption: None,
         });
         recording.variants[0].protocol = None;
         assert!(!is_judged(&recording));

@@ -75,6 +75,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         unsolicited: 0,
         sent_again: 0,
         packets: None,
+        handshakes: None,
         elapsed: plan.length(),
         sending: plan.length(),
         window_width: 100 * MS,

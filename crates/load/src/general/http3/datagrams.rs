@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
@@ -49,6 +50,7 @@ pub(super) struct Datagrams {
     socket: tokio::net::UdpSocket,
     state: UdpSocketState,
     fault: SocketFault,
+    has_received: AtomicBool,
 }
 
 impl Datagrams {
@@ -75,7 +77,18 @@ impl Datagrams {
             state: UdpSocketState::new((&socket).into())?,
             socket: tokio::net::UdpSocket::from_std(socket)?,
             fault: fault.clone(),
+            has_received: AtomicBool::new(false),
         })
+    }
+
+    /// Looks for a refusal by the peer. The kernel reports it with the next send, which may be a second later. A peer
+    /// on this machine has refused before this send returns.
+    fn look_for_refusal(&self) {
+        if !self.has_received.load(Ordering::Relaxed)
+            && let Ok(Some(error)) = self.socket.take_error()
+        {
+            self.fault.raise(error);
+        }
     }
 }
 
@@ -94,8 +107,12 @@ impl AsyncUdpSocket for Datagrams {
                     Ok(())
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+                Ok(()) => {
+                    self.look_for_refusal();
+                    Ok(())
+                }
                 // Like a lost datagram. A probe for larger datagrams fails in this way.
-                Ok(()) | Err(_) => Ok(()),
+                Err(_) => Ok(()),
             }
         })
     }
@@ -119,7 +136,10 @@ impl AsyncUdpSocket for Datagrams {
                     // The library ends the connection with the socket.
                     return Poll::Ready(Err(refused));
                 }
-                Ok(datagrams) => return Poll::Ready(Ok(datagrams)),
+                Ok(datagrams) => {
+                    self.has_received.store(true, Ordering::Relaxed);
+                    return Poll::Ready(Ok(datagrams));
+                }
             }
         }
     }

@@ -3,14 +3,15 @@
 use h3::error::{Code, StreamError};
 use quinn::{Connection, ConnectionError, ReadError, TransportErrorCode};
 
-use super::Shared;
 use super::frames::FrameFault;
+use super::{Early, Shared};
 use crate::answer::CLOSED_IDLE;
 use crate::general::http2::too_large;
 use crate::general::progress::ExchangeError;
 use crate::general::tls;
 use crate::job::Bounds;
 use crate::measurement::FailureKind;
+use crate::socket::refusal;
 
 /// The alert of TLS for a protocol that is not offered (RFC 7301, section 3.2).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
@@ -65,6 +66,7 @@ pub(super) fn of_frames(
                 _ => ExchangeError::failed(FailureKind::Reset, reason),
             }
         }
+        FrameFault::Read(ReadError::ZeroRttRejected) => rejected(shared),
         FrameFault::Read(_) => {
             let (kind, reason) = of_connection(connection, shared);
             match (kind, stage) {
@@ -74,6 +76,17 @@ pub(super) fn of_frames(
                 _ => ExchangeError::failed(kind, reason),
             }
         }
+    }
+}
+
+/// Returns the failure of a request that the target did not accept as 0-RTT. Its handshake continues.
+pub(super) fn rejected(shared: &Shared) -> ExchangeError {
+    if shared.early.get() == Early::Offered {
+        shared.early.set(Early::Rejected);
+    }
+    ExchangeError::Unprocessed {
+        is_leaving: false,
+        reason: "the server rejected 0-RTT".to_owned(),
     }
 }
 
@@ -115,6 +128,11 @@ pub(super) fn of_part(error: &StreamError, bounds: Bounds) -> Option<ExchangeErr
 
 /// Returns the outcome and the message for a connection that has ended.
 pub(super) fn of_connection(connection: &Connection, shared: &Shared) -> (FailureKind, String) {
+    if shared.early.get() == Early::Offered
+        && let Some(refused) = without_handshake(connection, shared)
+    {
+        return refused;
+    }
     if let Some(error) = shared.fault.get() {
         let reason = format!("the server closed its port: {error}");
         return (FailureKind::Closed, reason);
@@ -130,6 +148,15 @@ pub(super) fn of_connection(connection: &Connection, shared: &Shared) -> (Failur
         ),
         Some(error) => (kind(&error), words(&error)),
     }
+}
+
+/// Returns the reason that a connection with 0-RTT was never established.
+fn without_handshake(connection: &Connection, shared: &Shared) -> Option<(FailureKind, String)> {
+    if let Some(error) = shared.fault.get() {
+        return Some(refusal(error));
+    }
+    let error = connection.close_reason()?;
+    Some((FailureKind::Connect, of_handshake(&error)))
 }
 
 fn kind(error: &ConnectionError) -> FailureKind {

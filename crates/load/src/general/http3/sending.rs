@@ -12,10 +12,10 @@ use h3::error::{Code, StreamError};
 use http::{Method, StatusCode};
 use quinn::SendStream;
 
-use super::fault::{Stage, broken, of_connection, of_frames, of_part, of_request};
+use super::fault::{Stage, broken, of_connection, of_frames, of_part, of_request, rejected};
 use super::frames::{Frames, Part, data_head};
 use super::library::{Heads, RequestStream as LibraryStream, Writer};
-use super::{Room, Session, UnderWay, number};
+use super::{Client, Early, Room, Session, UnderWay, number};
 use crate::check::stream::STREAM_END;
 use crate::general::http2::{Limits, head_bytes, lines, too_large};
 use crate::general::message::Message;
@@ -41,10 +41,15 @@ impl Session {
         let (heads, writer) = (Heads::default(), Rc::new(RefCell::new(send)));
         // The library takes the stream in its first step, before another request can replace it.
         let stream = LibraryStream::new(Rc::clone(&writer), &receive, heads.clone());
-        self.next.set(Some(stream));
-        let sent = self.sender.clone().send_request(head).await;
+        let Client { mut sender, next } = self.client.borrow().clone();
+        next.set(Some(stream));
+        let was_early = self.shared.early.get() != Early::Over;
+        let sent = sender.send_request(head).await;
         let stream = sent.map_err(|error| {
-            self.next.take();
+            next.take();
+            if was_early && self.connection.close_reason().is_none() {
+                return rejected(&self.shared);
+            }
             of_request(&error, &self.connection, &self.shared)
         })?;
         let parts = match body.len() as u64 {

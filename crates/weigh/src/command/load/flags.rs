@@ -7,7 +7,7 @@ use std::time::Duration;
 use experiment::address;
 use experiment::exit::Failure;
 use http::Uri;
-use model::{Rate, Shard, StatusRule};
+use model::{Rate, Resumption, Shard, StatusRule};
 
 use super::phases;
 use super::start::StartAt;
@@ -250,6 +250,17 @@ pub(crate) struct Args {
         hide_short_help = true
     )]
     pub(super) http3: bool,
+    /// Resume TLS with tickets of earlier connections, which matters with --no-keep-alive.
+    ///
+    /// With `0-rtt`, requests with a safe method, such as GET, leave before the handshake is complete. It needs
+    /// --http3. Requests with other methods wait for the handshake.
+    #[arg(
+        long,
+        value_name = "on|0-rtt",
+        help_heading = "Connection",
+        hide_short_help = true
+    )]
+    pub(super) resumption: Option<ResumptionName>,
     /// Most requests in flight on an HTTP/2 or HTTP/3 connection.
     ///
     /// The server may lower it. A closed loop has -c times --streams requests in flight.
@@ -333,6 +344,23 @@ impl Args {
 pub(in crate::command) enum ArrivalName {
     Uniform,
     Poisson,
+}
+
+/// The use of tickets of earlier connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ResumptionName {
+    On,
+    #[value(name = "0-rtt")]
+    EarlyData,
+}
+
+impl ResumptionName {
+    pub(super) fn meaning(self) -> Resumption {
+        match self {
+            ResumptionName::On => Resumption::On,
+            ResumptionName::EarlyData => Resumption::EarlyData,
+        }
+    }
 }
 
 /// The order of rows.
