@@ -233,11 +233,10 @@ impl From<&Protocol> for ProtocolText {
             },
             streams: protocol.version.streams(),
             client_certificate: protocol.tls.is_some() && protocol.identity.is_some(),
-            resumption: match protocol.resumption {
-                _ if protocol.tls.is_none() => None,
-                Resumption::Off => None,
-                Resumption::On => Some(ResumptionText::On),
-                Resumption::EarlyData => Some(ResumptionText::EarlyData),
+            resumption: match (&protocol.tls, protocol.resumption) {
+                (None, _) | (Some(_), Resumption::Off) => None,
+                (Some(_), Resumption::On) => Some(ResumptionText::On),
+                (Some(_), Resumption::EarlyData) => Some(ResumptionText::EarlyData),
             },
         }
     }

@@ -7,11 +7,14 @@
 //! A handshake is used instead of a byte on an idle connection. The program would read and log that byte as
 //! the beginning of a request. Handshakes have their own times, because at a due time they would delay that
 //! slot.
+//!
+//! A target of HTTP/3 may have no TCP port. Its kernel then refuses the handshake, after the same round trip.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use load::Address;
+use load::{Address, Target, Version};
 use recording::{Hdr, NetworkRecord};
 use rig::Segments;
 use stats::Histogram;
@@ -37,13 +40,15 @@ pub(super) struct NetworkWatch {
 /// The round trips to one target.
 struct Way {
     target: SocketAddr,
+    /// True if a refusal is an answer, because the target may have no TCP port.
+    may_refuse: bool,
     round_trip: Histogram,
     unanswered: u64,
 }
 
 impl NetworkWatch {
     /// Measures during `work`. Sends no handshakes to targets on this machine.
-    pub(super) fn during<T>(targets: &[Address], work: impl FnOnce() -> T) -> (T, NetworkWatch) {
+    pub(super) fn during<T>(targets: &[Target], work: impl FnOnce() -> T) -> (T, NetworkWatch) {
         let mut ways: Vec<Option<Way>> = targets.iter().map(Way::to).collect();
         if ways.iter().all(Option::is_none) {
             return (work(), NetworkWatch::of(ways, None));
@@ -85,18 +90,19 @@ impl NetworkWatch {
 }
 
 /// The segments that open connections have sent to each target on another machine.
-pub(super) fn segments_to_each(targets: &[Address]) -> Vec<Option<Segments>> {
+pub(super) fn segments_to_each(targets: &[Target]) -> Vec<Option<Segments>> {
     let each = targets.iter().map(Way::to);
     each.map(|way| rig::segments_to(way?.target)).collect()
 }
 
 impl Way {
-    fn to(target: &Address) -> Option<Way> {
-        let Address::Tcp(target) = target else {
+    fn to(target: &Target) -> Option<Way> {
+        let Address::Tcp(address) = target.address else {
             return None;
         };
-        (!target.ip().to_canonical().is_loopback()).then(|| Way {
-            target: *target,
+        (!address.ip().to_canonical().is_loopback()).then(|| Way {
+            target: address,
+            may_refuse: matches!(target.protocol.version, Version::Http3 { .. }),
             round_trip: Histogram::new(),
             unanswered: 0,
         })
@@ -104,13 +110,16 @@ impl Way {
 
     fn walk(&mut self) {
         let asked = instant();
-        match TcpStream::connect_timeout(&self.target, WITHIN) {
-            Ok(_) => {
-                let way = asked.elapsed().as_nanos();
-                self.round_trip
-                    .record_ns(u64::try_from(way).unwrap_or(u64::MAX));
-            }
-            Err(_) => self.unanswered += 1,
+        let is_answered = match TcpStream::connect_timeout(&self.target, WITHIN) {
+            Ok(_) => true,
+            Err(error) => self.may_refuse && error.kind() == ErrorKind::ConnectionRefused,
+        };
+        if is_answered {
+            let way = asked.elapsed().as_nanos();
+            self.round_trip
+                .record_ns(u64::try_from(way).unwrap_or(u64::MAX));
+        } else {
+            self.unanswered += 1;
         }
     }
 }
@@ -125,7 +134,11 @@ mod tests {
     fn nothing_is_sent_to_a_target_on_this_machine() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a flag");
-        let target = Address::Tcp(listener.local_addr().expect("an address"));
+        let target = Target {
+            address: Address::Tcp(listener.local_addr().expect("an address")),
+            host: "localhost".to_owned(),
+            protocol: load::Protocol::default(),
+        };
         let ((), watch) = NetworkWatch::during(&[target], || thread::park_timeout(EVERY));
         assert!(listener.accept().is_err());
         assert_eq!(watch.record(0), None);
@@ -136,11 +149,16 @@ mod tests {
         // The first port has no listener.
         let mut way = Way {
             target: SocketAddr::from(([127, 0, 0, 1], 1)),
+            may_refuse: false,
             round_trip: Histogram::new(),
             unanswered: 0,
         };
         way.walk();
         assert_eq!(way.unanswered, 1);
         assert!(way.round_trip.is_empty());
+        // For a target of HTTP/3, the refusal is the answer.
+        way.may_refuse = true;
+        way.walk();
+        assert_eq!((way.unanswered, way.round_trip.len()), (1, 1));
     }
 }

@@ -14,7 +14,7 @@
 
 use std::time::Instant;
 
-use load::{Address, Job, Live, LoadError, Measurement};
+use load::{Job, Live, LoadError, Measurement, Target};
 use model::{InvalidKind, Order, Rate};
 use recording::{RoundRecord, SystemUsage};
 use schedule::{SlicePlan, Spread};
@@ -326,7 +326,7 @@ impl Experiment<'_> {
         let readings = self.begin_readings(&runs, up)?;
         let shared_before = context.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
-        let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
+        let targets: Vec<Target> = jobs.iter().map(|job| job.target.clone()).collect();
         let send = |live: &Live| -> Result<(Vec<Measurement>, UsageSamples), LoadError> {
             let take_samples = || {
                 let samples = readings.iter().map(|reading| reading.sample(&self.rig));

@@ -470,6 +470,9 @@ pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
 mod tests {
     use std::io::ErrorKind;
     use std::os::unix::net::UnixListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use load::null::NullCertificate;
 
     use super::*;
 
@@ -483,5 +486,42 @@ mod tests {
         let full = (0..8).find_map(|_| connect_unix(&path).err());
         let error = full.expect("a queue of one is full after eight");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_system_that_only_listens_over_udp_is_ready_for_http_3() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("its address");
+        let certificate =
+            NullCertificate::new(vec!["localhost".to_owned()]).expect("a certificate");
+        let mut target = Target {
+            address: Address::Tcp(address),
+            host: "localhost".to_owned(),
+            protocol: load::Protocol {
+                version: Version::Http3 { streams: 1 },
+                tls: Some(load::Trust::SkipVerification),
+                ..load::Protocol::default()
+            },
+        };
+        let answers = Probe::Answers {
+            path: "/".to_owned(),
+            status: 200,
+        };
+        // The socket has no reader yet.
+        let silent = probe(&Probe::Listening, &target).expect_err("no server");
+        assert!(silent.contains("no connection within 1s"), "{silent}");
+        let stop = AtomicBool::new(false);
+        let behavior = load::null::Behavior::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| load::null::serve_http3(socket, &certificate, &behavior, None, &stop));
+            for kind in [Probe::Listening, Probe::Healthy, answers] {
+                assert_eq!(probe(&kind, &target), Ok(()));
+            }
+            // The same port number has no listener over TCP.
+            target.protocol.version = Version::Http1;
+            let refused = probe(&Probe::Listening, &target).expect_err("no listener");
+            assert!(refused.contains("refused"), "{refused}");
+            stop.store(true, Ordering::Relaxed);
+        });
     }
 }
