@@ -162,7 +162,12 @@ impl ApiConnection {
     pub fn get(&self, resource: Resource, name: &str) -> Result<Value, ClusterError> {
         let what = Asked(Verb::Get, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
-        self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
+        let heed = match resource {
+            // A silent kubelet must not hold a run up. The next reading may reach it.
+            Resource::NodeProxy => Heed::StopAndOutage,
+            _ => Heed::Stop,
+        };
+        self.json(&what, || Request::get(&path).body(Vec::new()), heed)
     }
 
     /// Returns the log of a container of a pod. `None` for the only container.
