@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::mesh::{KINDS, MeshKind};
+
 /// An action on objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
@@ -52,6 +56,10 @@ pub enum Resource {
     StatefulSets,
     /// The reasons why an object does not progress.
     Events,
+    /// ServiceAccounts of the user's manifests.
+    ServiceAccounts,
+    /// Objects of a service mesh in the user's manifests.
+    Mesh(MeshKind),
     /// The machines that pods run on.
     Nodes,
     /// The kubelet behind a node.
@@ -59,7 +67,14 @@ pub enum Resource {
 }
 
 /// Every call of this crate.
-pub const NEEDED: &[(Resource, &[Verb])] = &[
+pub fn needed() -> impl Iterator<Item = (Resource, &'static [Verb])> {
+    // Their end is not awaited, as for Secrets. The cluster removes them with their owner.
+    let mesh = KINDS.map(|kind| (Resource::Mesh(kind), &[Verb::Create][..]));
+    NEEDED.iter().copied().chain(mesh)
+}
+
+/// Every call of this crate, except for objects of a mesh.
+const NEEDED: &[(Resource, &[Verb])] = &[
     (
         Resource::Jobs,
         &[Verb::Create, Verb::Patch, Verb::Delete, Verb::List],
@@ -75,6 +90,7 @@ pub const NEEDED: &[(Resource, &[Verb])] = &[
     (Resource::Deployments, &[Verb::Create, Verb::List]),
     (Resource::StatefulSets, &[Verb::Create, Verb::List]),
     (Resource::Events, &[Verb::List]),
+    (Resource::ServiceAccounts, &[Verb::Create]),
     (Resource::Nodes, &[Verb::Get]),
     (Resource::NodeProxy, &[Verb::Get]),
 ];
@@ -86,6 +102,7 @@ impl Resource {
         match self {
             Resource::Jobs => "batch",
             Resource::Deployments | Resource::StatefulSets => "apps",
+            Resource::Mesh(kind) => kind.group,
             _ => "",
         }
     }
@@ -103,6 +120,8 @@ impl Resource {
             Resource::Deployments => "deployments",
             Resource::StatefulSets => "statefulsets",
             Resource::Events => "events",
+            Resource::ServiceAccounts => "serviceaccounts",
+            Resource::Mesh(kind) => kind.plural,
             Resource::Nodes => "nodes",
             Resource::NodeProxy => "nodes/proxy",
         }
@@ -127,8 +146,20 @@ impl Resource {
             Resource::Deployments => "Deployment",
             Resource::StatefulSets => "StatefulSet",
             Resource::Events => "event",
+            Resource::ServiceAccounts => "ServiceAccount",
+            Resource::Mesh(kind) => kind.kind,
             Resource::Nodes => "node",
             Resource::NodeProxy => "kubelet of node",
+        }
+    }
+
+    /// Returns the path for a new object. Objects of a mesh have their own API version.
+    pub(crate) fn path_of_new(self, namespace: &str, object: &Value) -> String {
+        match (self, object["apiVersion"].as_str()) {
+            (Resource::Mesh(kind), Some(version)) => {
+                format!("/apis/{version}/namespaces/{namespace}/{}", kind.plural)
+            }
+            _ => self.path(namespace, None),
         }
     }
 

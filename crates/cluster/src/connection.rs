@@ -244,7 +244,9 @@ impl ApiConnection {
     pub fn create(&self, resource: Resource, object: &Value) -> Result<Value, ClusterError> {
         let name = name_of(object);
         let what = Asked(Verb::Create, resource, name).to_string();
-        let path = resource.path(&self.namespace, None);
+        // Without `Strict`, the cluster would drop a member that it does not know.
+        let path = resource.path_of_new(&self.namespace, object);
+        let path = format!("{path}?fieldValidation=Strict");
         let body = object.to_string().into_bytes();
         let mut tries = 0;
         let made = self.patiently(&what, Heed::Stop, || {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::pod_settings::{PodSettings, away_from_systems, never_root, without_rights};
 use crate::workload::SERVES;
 
 /// The label of all generators of a Job, used to spread them over nodes.
@@ -28,6 +29,35 @@ pub struct Generators {
     pub port: u16,
     /// The time after which the cluster ends the pods in any case.
     pub deadline: Duration,
+    /// Limits of its processor time and memory, which no usual load reaches.
+    pub limits: GeneratorLimits,
+    /// The settings of a lab for the pods.
+    pub settings: PodSettings,
+}
+
+/// The limits of a generator. A namespace may require limits, and no limit should slow down a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GeneratorLimits {
+    /// Cores.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+}
+
+impl GeneratorLimits {
+    /// Returns the limits for a number of threads that send, and a number of variants.
+    ///
+    /// A thread uses at most one core. One more core is for all other work, such as handshakes, counters of
+    /// the kernel and proofs. So a generator cannot use up its processor time within any period of its limit.
+    /// The times of the slots need most of the memory: up to 112 MiB for each variant.
+    #[must_use]
+    pub fn of(threads: u32, variants: usize) -> GeneratorLimits {
+        let variants = u32::try_from(variants).unwrap_or(u32::MAX);
+        GeneratorLimits {
+            cpus: threads.saturating_add(1),
+            memory_mib: variants.saturating_mul(128).saturating_add(512),
+        }
+    }
 }
 
 /// The name of the container.
@@ -39,7 +69,7 @@ impl Generators {
     /// Returns the Job.
     #[must_use]
     pub fn job(&self) -> Value {
-        let labels = json!({GENERATORS: self.name});
+        let template = self.template();
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -52,28 +82,7 @@ impl Generators {
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": self.deadline.as_secs().max(1),
                 "ttlSecondsAfterFinished": 600,
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {
-                        "restartPolicy": "Never",
-                        "terminationGracePeriodSeconds": 2,
-                        "automountServiceAccountToken": false,
-                        "enableServiceLinks": false,
-                        "topologySpreadConstraints": [{
-                            "maxSkew": 1,
-                            "topologyKey": "kubernetes.io/hostname",
-                            // The report shows if there are fewer nodes than generators. That is no reason
-                            // not to run.
-                            "whenUnsatisfiable": "ScheduleAnyway",
-                            "labelSelector": {"matchLabels": labels},
-                        }],
-                        "containers": [self.container()],
-                        "volumes": [
-                            {"name": "told", "secret": {"secretName": self.object}},
-                            {"name": "work", "emptyDir": {}},
-                        ],
-                    },
-                },
+                "template": template,
             },
         })
     }
@@ -87,6 +96,36 @@ impl Generators {
         pod["kind"] = json!("Pod");
         pod["metadata"]["name"] = json!(format!("{}-check", self.object));
         pod
+    }
+
+    fn template(&self) -> Value {
+        let labels = json!({GENERATORS: self.name});
+        let mut template = json!({
+            "metadata": {"labels": labels},
+            "spec": {
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 2,
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "affinity": away_from_systems(GENERATORS),
+                "topologySpreadConstraints": [{
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    // The report shows if there are fewer nodes than generators. That is no reason not to
+                    // run.
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": labels},
+                }],
+                "securityContext": never_root(None),
+                "containers": [self.container()],
+                "volumes": [
+                    {"name": "told", "secret": {"secretName": self.object}},
+                    {"name": "work", "emptyDir": {}},
+                ],
+            },
+        });
+        self.settings.apply(&mut template, false);
+        template
     }
 
     fn container(&self) -> Value {
@@ -103,8 +142,14 @@ impl Generators {
                 {"name": "WEIGH_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
                 {"name": "WEIGH_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             ],
-            // No limit: a throttled generator would be measured instead of the systems.
-            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+            "securityContext": without_rights(),
+            "resources": {
+                "requests": {"cpu": "100m", "memory": "64Mi"},
+                "limits": {
+                    "cpu": self.limits.cpus.to_string(),
+                    "memory": format!("{}Mi", self.limits.memory_mib),
+                },
+            },
             "volumeMounts": [
                 {"name": "told", "mountPath": TOLD_IN, "readOnly": true},
                 {"name": "work", "mountPath": "/work"},
@@ -173,6 +218,11 @@ mod tests {
             count: 3,
             port: 7100,
             deadline: Duration::from_secs(90),
+            limits: GeneratorLimits::of(1, 2),
+            settings: PodSettings {
+                priority_class: Some("high".to_owned()),
+                ..PodSettings::default()
+            },
         };
         let job = generators.job();
         assert_eq!(job["spec"]["completions"], 3);
@@ -183,10 +233,17 @@ mod tests {
         let spread = &pod["topologySpreadConstraints"][0];
         assert_eq!(
             spread["labelSelector"]["matchLabels"],
-            job["spec"]["template"]["metadata"]["labels"]
+            json!({GENERATORS: "g"})
         );
         assert_eq!(generators.pod()["spec"], *pod);
         assert_eq!(generators.pod()["metadata"]["name"], "g-1-check");
+        assert_eq!(
+            job["spec"]["template"]["metadata"]["labels"][GENERATORS],
+            "g"
+        );
+        assert_eq!(pod["priorityClassName"], "high");
+        let limits = &pod["containers"][0]["resources"]["limits"];
+        assert_eq!(*limits, json!({"cpu": "2", "memory": "768Mi"}));
         assert_eq!(pod["volumes"][0]["secret"]["secretName"], "g-1");
         assert_eq!(generators.secret("")["metadata"]["name"], "g-1");
         assert_eq!(

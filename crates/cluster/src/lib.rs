@@ -8,10 +8,12 @@
 //! | one owner of all objects of a run, so that no object is left | [`owner`] |
 //! | pods, Deployments and Services of measured systems | [`workload`] |
 //! | manifests of the user instead of these: the applied objects, and their names | [`manifests`] |
+//! | objects of service meshes in these manifests | [`mesh`] |
 //! | the Job with the pods that send the load | [`generators`] |
 //! | the state of pods | [`state`] |
 //! | the events of an object | [`event`] |
 //! | rules of a namespace that refuse an object | [`rule`] |
+//! | the settings of pods, and their defaults | [`pod_settings`] |
 //! | processor time and memory, from the kubelet | [`kubelet`] |
 //! | the description of nodes | [`node`] |
 //!
@@ -25,8 +27,10 @@ pub mod event;
 pub mod generators;
 pub mod kubelet;
 pub mod manifests;
+pub mod mesh;
 pub mod node;
 pub mod owner;
+pub mod pod_settings;
 mod proxy;
 pub mod rule;
 pub mod state;

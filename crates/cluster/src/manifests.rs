@@ -3,6 +3,7 @@
 //! | topic | module |
 //! |---|---|
 //! | the copy of a variant, under names of its own | [`copy`] |
+//! | objects of a mesh, for one copy | [`mesh`] |
 //! | forbidden settings of pods, and objects that pods name | [`pod`] |
 //! | the reason of a refusal | [`refused`] |
 //!
@@ -10,6 +11,7 @@
 //! kinds are refused by name, and are left out only if the user requests it.
 
 mod copy;
+mod mesh;
 mod pod;
 mod refused;
 
@@ -20,12 +22,14 @@ use serde_json::{Value, json};
 
 use crate::call::Resource;
 use crate::connection::name_of;
+use crate::mesh::MeshKind;
 
 /// The applied objects: API version, kind, and resource.
-const APPLIED: [(&str, &str, Resource); 6] = [
+const APPLIED: [(&str, &str, Resource); 7] = [
     ("v1", "Service", Resource::Services),
     ("v1", "ConfigMap", Resource::ConfigMaps),
     ("v1", "Secret", Resource::Secrets),
+    ("v1", "ServiceAccount", Resource::ServiceAccounts),
     ("v1", "Pod", Resource::Pods),
     ("apps/v1", "Deployment", Resource::Deployments),
     ("apps/v1", "StatefulSet", Resource::StatefulSets),
@@ -165,29 +169,13 @@ impl Manifests {
     /// namespace of the run, if it is already set.
     ///
     /// # Errors
-    /// The first refused object, or the first object that the lab names and the files do not contain.
+    /// All refused objects, or the first object that the lab names and the files do not contain.
     pub fn read(
         files: &[(String, String)],
         namespace: Option<&str>,
         wish: &Wish,
     ) -> Result<Manifests, Refused> {
-        let mut objects: Vec<Object> = Vec::new();
-        for (file, text) in files {
-            for document in documents(file, text)? {
-                let (kind, name) = identity(file, &document)?;
-                if is_left_out(&kind, &name, &wish.without) {
-                    continue;
-                }
-                let object = checked(document, namespace)?;
-                if objects
-                    .iter()
-                    .any(|known| known.called() == object.called())
-                {
-                    return Err(Refused::Twice(object.called()));
-                }
-                objects.push(object);
-            }
-        }
+        let mut objects = all_checked(files, namespace, wish)?;
         for change in &wish.changes {
             changed(&mut objects, change)?;
         }
@@ -232,12 +220,83 @@ impl Manifests {
     }
 }
 
-/// Returns the objects of a file. Numbers such as `0444` are octal, as in the tools of a cluster.
+/// Reads and checks all objects of the files that the lab does not leave out.
+fn all_checked(
+    files: &[(String, String)],
+    namespace: Option<&str>,
+    wish: &Wish,
+) -> Result<Vec<Object>, Refused> {
+    let mut objects: Vec<Object> = Vec::new();
+    // All of them, so that an author does not need one run for each.
+    let mut refused = Vec::new();
+    for (file, text) in files {
+        for document in documents(file, text)? {
+            let (kind, name) = match identity(file, &document) {
+                Ok((kind, name)) => (kind, name),
+                Err(why) => {
+                    refused.push(why);
+                    continue;
+                }
+            };
+            if is_left_out(&kind, &name, &wish.without) {
+                continue;
+            }
+            match checked(document, namespace) {
+                Ok(object)
+                    if objects
+                        .iter()
+                        .any(|known| known.called() == object.called()) =>
+                {
+                    refused.push(Refused::Twice(object.called()));
+                }
+                Ok(object) => objects.push(object),
+                Err(why) => refused.push(why),
+            }
+        }
+    }
+    let reach = objects
+        .iter()
+        .filter_map(|object| mesh::check_reach(object, &objects, namespace).err());
+    refused.extend(reach.collect::<Vec<_>>());
+    match refused.len() {
+        0 => Ok(objects),
+        1 => Err(refused.remove(0)),
+        _ => Err(Refused::Several(refused)),
+    }
+}
+
+/// Returns the objects of a file, also from within a list. Numbers such as `0444` are octal, as in the tools of a cluster.
 fn documents(file: &str, text: &str) -> Result<Vec<Value>, Refused> {
     let options = serde_saphyr::options! { legacy_octal_numbers: true };
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| Refused::NoObject(file.to_owned(), error.to_string()))?;
-    Ok(documents.into_iter().filter(|it| !it.is_null()).collect())
+    let mut objects = Vec::new();
+    for document in documents {
+        unpack(document, &mut objects);
+    }
+    Ok(objects)
+}
+
+/// Adds an object, or the objects of a list such as `kubectl get --output yaml` prints.
+fn unpack(mut document: Value, objects: &mut Vec<Value>) {
+    let is_list = document["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    match document.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => {
+            for item in items {
+                unpack(item, objects);
+            }
+        }
+        items => {
+            if let Some(items) = items {
+                document["items"] = items;
+            }
+            if !document.is_null() {
+                objects.push(document);
+            }
+        }
+    }
 }
 
 /// Returns kind and name.
@@ -267,18 +326,19 @@ fn is_left_out(kind: &str, name: &str, without: &[String]) -> bool {
 fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let kind = value["kind"].as_str().unwrap_or_default();
-    let mut known = APPLIED.iter();
-    let Some((_, _, resource)) = known.find(|it| it.0 == api_version && it.1 == kind) else {
+    let known = APPLIED
+        .iter()
+        .find(|it| it.0 == api_version && it.1 == kind);
+    let known = known.map(|(_, _, resource)| *resource);
+    let known = known.or_else(|| MeshKind::of(api_version, kind).map(Resource::Mesh));
+    let Some(resource) = known else {
         return Err(Refused::Kind {
             kind: kind.to_owned(),
             api_version: api_version.to_owned(),
             name: name_of(&value).to_owned(),
         });
     };
-    let object = Object {
-        resource: *resource,
-        value,
-    };
+    let object = Object { resource, value };
     for pointer in MAPPINGS {
         let found = object.value.pointer(pointer);
         if found.is_some_and(|found| !found.is_object() && !found.is_null()) {
@@ -299,6 +359,7 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
     }
     match resource {
         Resource::Services => check_service(&object)?,
+        Resource::Mesh(_) => mesh::check(&object)?,
         Resource::StatefulSets if !object.value["spec"]["volumeClaimTemplates"].is_null() => {
             return Err(object.wrong(
                 "volumeClaimTemplates",
@@ -313,6 +374,11 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
     Ok(object)
 }
 
+/// True for a Service without an address of its own. Its copy has an address, and its name resolves to this address.
+fn is_headless(service: &Object) -> bool {
+    service.resource == Resource::Services && service.value["spec"]["clusterIP"] == "None"
+}
+
 /// Checks that a Service leads only to pods of these files, from within the cluster.
 fn check_service(object: &Object) -> Result<(), Refused> {
     let spec = &object.value["spec"];
@@ -323,14 +389,15 @@ fn check_service(object: &Object) -> Result<(), Refused> {
             "the generators are in the cluster. Remove it",
         ));
     }
-    if spec["clusterIP"] == "None" {
+    if is_headless(object) && spec["ports"].as_array().is_none_or(Vec::is_empty) {
         return Err(object.wrong(
-            "clusterIP: None",
-            "each variant needs a Service with its own address. Remove it",
+            "clusterIP: None without ports",
+            "the copy gets an address, which needs ports. Add them",
         ));
     }
     for member in ["clusterIP", "clusterIPs", "externalIPs"] {
-        if !spec[member].is_null() {
+        let is_set = !spec[member].is_null() && !is_headless(object);
+        if is_set || member == "externalIPs" && !spec[member].is_null() {
             return Err(object.wrong(member, "each variant receives its own address. Remove it"));
         }
     }

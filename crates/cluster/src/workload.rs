@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::call::Resource;
+use crate::pod_settings::{PART, PodSettings, near_part, never_root, shielded, without_rights};
 
 /// The label for the pod selector of a Service. Its value is the name of the Service.
 pub const SERVES: &str = "weighbridge/serves";
@@ -50,6 +51,10 @@ pub struct Workload {
     pub replicas: Option<u32>,
     /// The time after which the cluster ends its pods in any case.
     pub deadline: Duration,
+    /// The value of its label [`PART`], equal for all variants. Its pods prefer the nodes of that part.
+    pub part: String,
+    /// The settings of a lab for the pods.
+    pub settings: PodSettings,
 }
 
 /// The check that makes a container ready for a kubelet.
@@ -134,28 +139,39 @@ impl Workload {
     /// Returns the pod or Deployment, with its resource.
     #[must_use]
     pub fn object(&self) -> (Resource, Value) {
-        let labels = json!({SERVES: self.name});
         let Some(replicas) = self.replicas else {
-            let pod = json!({
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": self.object, "labels": labels},
-                // A crash is reported. A restart would hide it.
-                "spec": self.pod_spec("Never"),
-            });
+            // A crash is reported. A restart would hide it.
+            let mut pod = self.template("Never");
+            pod["apiVersion"] = json!("v1");
+            pod["kind"] = json!("Pod");
+            pod["metadata"]["name"] = json!(self.object);
             return (Resource::Pods, pod);
         };
         let deployment = json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": self.object, "labels": labels},
+            "metadata": {"name": self.object, "labels": {SERVES: self.name}},
             "spec": {
                 "replicas": replicas,
                 "selector": {"matchLabels": {SERVES: self.name}},
-                "template": {"metadata": {"labels": labels}, "spec": self.pod_spec("Always")},
+                "template": self.template("Always"),
             },
         });
         (Resource::Deployments, deployment)
+    }
+
+    fn template(&self, restart: &str) -> Value {
+        let labels = json!({SERVES: self.name, PART: self.part});
+        let mut template = json!({"metadata": {"labels": labels}, "spec": self.pod_spec(restart)});
+        self.settings.apply(&mut template, true);
+        // The requests of a system with limits are its limits, so that it stays Guaranteed.
+        let resources = &mut template["spec"]["containers"][0]["resources"];
+        if let Value::Object(quantities) = self.limits.quantities() {
+            for (name, quantity) in quantities {
+                resources["requests"][&name] = quantity;
+            }
+        }
+        template
     }
 
     fn pod_spec(&self, restart: &str) -> Value {
@@ -169,6 +185,9 @@ impl Workload {
             "resources": {"limits": quantities, "requests": quantities},
             "readinessProbe": self.readiness(),
         });
+        if self.user.is_some_and(|user| user > 0) {
+            container["securityContext"] = without_rights();
+        }
         if !self.command.is_empty() {
             container["command"] = json!(
                 self.command
@@ -200,9 +219,17 @@ impl Workload {
         if restart == "Never" {
             spec["activeDeadlineSeconds"] = json!(self.deadline.as_secs().max(1));
         }
-        if let Some(user) = self.user {
-            spec["securityContext"] = json!({"runAsUser": user});
-        }
+        spec["affinity"] = near_part(&self.part);
+        spec["securityContext"] = match self.user {
+            Some(user @ 1..) => never_root(Some(user)),
+            Some(root) => {
+                let mut context = shielded();
+                context["runAsUser"] = json!(root);
+                context
+            }
+            // The image may need root. The cluster alone knows its user.
+            None => shielded(),
+        };
         spec
     }
 
@@ -291,7 +318,50 @@ mod tests {
             },
             replicas: None,
             deadline: Duration::from_secs(60),
+            part: "run-router".to_owned(),
+            settings: PodSettings::default(),
         }
+    }
+
+    #[test]
+    fn a_user_that_is_not_root_has_no_rights_and_an_unknown_user_keeps_them() {
+        let contexts = |user: Option<i64>| {
+            let (_, pod) = Workload { user, ..workload() }.object();
+            let container = &pod["spec"]["containers"][0]["securityContext"];
+            (pod["spec"]["securityContext"].clone(), container.clone())
+        };
+        let (pod, container) = contexts(Some(1000));
+        assert_eq!(
+            (&pod["runAsNonRoot"], &pod["runAsUser"]),
+            (&json!(true), &json!(1000))
+        );
+        assert_eq!(pod["seccompProfile"]["type"], "RuntimeDefault");
+        assert_eq!(container["capabilities"]["drop"], json!(["ALL"]));
+        assert_eq!(container["allowPrivilegeEscalation"], false);
+        for user in [None, Some(0)] {
+            let (pod, container) = contexts(user);
+            assert!(pod["runAsNonRoot"].is_null() && container.is_null());
+            assert_eq!(pod["seccompProfile"]["type"], "RuntimeDefault");
+        }
+    }
+
+    #[test]
+    fn a_system_has_the_settings_of_the_lab_and_the_limits_of_its_own() {
+        let mut system = workload();
+        system.settings.requests = Some(json!({"cpu": "1", "ephemeral-storage": "1Gi"}));
+        system.settings.labels = Some(json!({"team": "x", SERVES: "other"}));
+        let (_, pod) = system.object();
+        let resources = &pod["spec"]["containers"][0]["resources"];
+        assert_eq!(
+            resources["requests"],
+            json!({"cpu": "250m", "memory": "134217728", "ephemeral-storage": "1Gi"})
+        );
+        let labels = json!({"team": "x", SERVES: "router", PART: "run-router"});
+        assert_eq!(pod["metadata"]["labels"], labels);
+        let near = &pod["spec"]["affinity"]["podAffinity"];
+        let near = &near["preferredDuringSchedulingIgnoredDuringExecution"][0];
+        let selector = &near["podAffinityTerm"]["labelSelector"]["matchExpressions"][0];
+        assert_eq!(selector["values"], json!(["run-router"]));
     }
 
     #[test]
@@ -316,9 +386,11 @@ mod tests {
         let (resource, deployment) = workload.object();
         assert_eq!(resource, Resource::Deployments);
         assert_eq!(deployment["spec"]["replicas"], 4);
+        let selector = json!({SERVES: "router"});
         let pods = &deployment["spec"]["template"]["metadata"]["labels"];
-        assert_eq!(&deployment["spec"]["selector"]["matchLabels"], pods);
-        assert_eq!(&workload.service()["spec"]["selector"], pods);
+        assert_eq!(pods[SERVES], "router");
+        assert_eq!(deployment["spec"]["selector"]["matchLabels"], selector);
+        assert_eq!(workload.service()["spec"]["selector"], selector);
         // A Deployment refuses a deadline.
         assert!(deployment["spec"]["template"]["spec"]["activeDeadlineSeconds"].is_null());
     }

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cluster::call::{NEEDED, Resource, Verb};
+use cluster::call::{Resource, Verb, needed};
 use cluster::connection::Heed;
 use cluster::manifests::{Copy, Manifests, Wish};
 use cluster::{ApiConnection, ClusterContext, ClusterError, Run};
@@ -312,7 +312,12 @@ fn manifests_of_two_variants_are_up_together_and_leave_nothing() {
     let files = [("f.yaml".to_owned(), text.to_owned())];
     let manifests = Manifests::read(&files, Some("space"), &wish).expect("allowed");
     let copies = [("wb-x-v0-s", "wb-x-v0-r1-0"), ("wb-x-v1-s", "wb-x-v1-r1-0")];
-    let copies = copies.map(|(serves, stem)| Copy { serves, stem });
+    let copies = copies.map(|(serves, stem)| Copy {
+        serves,
+        stem,
+        part: "x-s",
+        domain: "cluster.local",
+    });
     for copy in copies {
         for (_, service) in manifests.services(copy) {
             run.create(Resource::Services, service).expect("made");
@@ -541,7 +546,7 @@ fn every_request_is_among_those_that_permissions_are_for() {
     round.end().expect("gone");
     run.end().expect("gone");
     let allowed = |method: &str, path: &str| {
-        NEEDED.iter().any(|(resource, verbs)| {
+        needed().any(|(resource, verbs)| {
             let plural = resource.rbac_name().split('/').next().unwrap_or_default();
             let group = match resource.group() {
                 "" => "/api/v1/".to_owned(),

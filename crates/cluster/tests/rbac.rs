@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cluster::call::NEEDED;
+use cluster::call::needed;
 use serde_json::Value;
 
 const MANIFEST: &str = include_str!("../../../deploy/kubernetes/weigh-rbac.yaml");
@@ -36,8 +36,8 @@ fn granted() -> BTreeSet<Right> {
 
 #[test]
 fn what_is_granted_is_what_is_asked_for() {
-    let needed = NEEDED.iter().flat_map(|(resource, verbs)| {
-        verbs.iter().map(|verb| {
+    let needed = needed().flat_map(|(resource, verbs)| {
+        verbs.iter().map(move |verb| {
             (
                 resource.is_of_cluster(),
                 resource.group().to_owned(),

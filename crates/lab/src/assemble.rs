@@ -18,6 +18,7 @@ use crate::ladder;
 use crate::levels;
 use crate::load::{self, time_span};
 use crate::places::Places;
+use crate::pods;
 use crate::proofs::Prover;
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
@@ -39,11 +40,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let file = lab_file(tree, reading)?;
     let load = file.load.as_ref().zip(tree.entry("load"));
     let sending = load.and_then(|(load, entry)| load::check(load, entry, file.seed, reading));
-    let systems = Systems {
-        declared: file.systems.as_ref().map_or(&[], |systems| &systems.0),
-        settings: &file.settings,
-        tree,
-    };
+    let systems = systems_of(&file, tree);
     // Before the variants, so that a mistake in a system is reported once and not for each variant.
     check_alone(&file, &systems, tree, reading);
     let baselines = variants::baselines(&file, reading);
@@ -62,6 +59,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     assembly.check_drafts(&baselines, &drafts, sending.as_ref(), reading);
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
+    let pods = pods::of(&file.pods, tree, &mut reading.findings);
     // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
@@ -101,7 +99,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         generators: file.generators.unwrap_or(1),
-        until: file.until.map(|Written(goal)| goal),
+        pods,
+        until: file.until.as_ref().map(|Written(goal)| goal.clone()),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
         seed: file.seed,
         systems: systems.domain(),
@@ -112,6 +111,14 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         baseline,
         variants: variants.collect(),
     })
+}
+
+fn systems_of<'a>(file: &'a LabFile, tree: &'a Node) -> Systems<'a> {
+    Systems {
+        declared: file.systems.as_ref().map_or(&[], |systems| &systems.0),
+        settings: &file.settings,
+        tree,
+    }
 }
 
 /// Checks the parts that do not depend on variants.

@@ -4,6 +4,7 @@ mod compose;
 mod container;
 mod factors;
 mod manifests;
+mod pods;
 mod protocol;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use factors::{Factor, Factors};
 pub use manifests::{Manifests, WorkloadChange};
+pub use pods::{PodSettings, Pods};
 pub use protocol::{Certificates, ClientFiles, LabTrust, Protocol};
 
 /// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a
@@ -96,6 +98,8 @@ pub struct Lab {
     pub rounds: u32,
     /// Number of pods that send the load in a cluster. At least 1.
     pub generators: u32,
+    /// The settings of the pods in a cluster.
+    pub pods: Pods,
     /// The goal until which rounds continue. With a width, `rounds` is the pilot. With gates, `rounds` has no
     /// effect.
     pub until: Option<Goal>,

@@ -460,6 +460,33 @@ impl Format for ServiceName {
     }
 }
 
+/// A DNS domain: `cluster.local`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostName(pub(crate) String);
+
+impl Format for HostName {
+    const NAME: &'static str = "dns-domain";
+    const EXAMPLE: Option<&'static str> = Some("cluster.local");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let is_label = |label: &str| {
+            let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            !label.is_empty()
+                && label.len() <= 63
+                && label.chars().all(is_inner)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        if text.len() <= 200 && text.split('.').all(is_label) {
+            return Ok(HostName(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not a DNS domain"),
+            "write labels of lower-case letters, digits and `-`, separated by dots: `cluster.local`",
+        ))
+    }
+}
+
 /// The name of a configuration file, perhaps with folders: `conf.d/site.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileName(pub(crate) String);

@@ -53,6 +53,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("service", "`systems.*.compose.services`"),
     ("manifests", "`systems.*.manifests`"),
     ("workload", "`systems.*.manifests.changes`"),
+    ("pods", "`pods`"),
+    ("pod", "`pods.generators/systems`"),
     ("baseline", "`baseline`"),
     ("variant", "`variants`"),
     ("sent", "`variants.*.load`"),

@@ -5,8 +5,9 @@ use std::time::Duration;
 use model::{Gate, Goal, Rate};
 
 use crate::formats::{
-    ChoiceName, FileName, Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern,
-    Pointer, RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
+    ChoiceName, FileName, Format, HeaderName, HeaderValue, HostName, Method, Misspelling, Name,
+    Pattern, Pointer, RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath,
+    VariableName,
 };
 use crate::fraction::Fraction;
 use crate::level::Level;
@@ -41,6 +42,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Fraction>(),
     reader::<VariableName>(),
     reader::<FileName>(),
+    reader::<HostName>(),
     reader::<Template>(),
     reader::<Command>(),
     reader::<Goal>(),

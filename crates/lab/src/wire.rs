@@ -27,6 +27,7 @@ pub(crate) mod default;
 mod grpc;
 mod manifests;
 mod parts;
+mod pods;
 mod proof;
 mod request;
 mod scenario;
@@ -43,6 +44,7 @@ pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use grpc::{CompressionFile, GrpcFile, GrpcSendFile};
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
 pub(crate) use parts::{Headers, ResumptionEntry, Switch};
+pub(crate) use pods::{PodFile, PodsFile};
 pub(crate) use proof::{
     DistinctFile, HeaderValuesFile, OfName, OfValues, ProofExpectFile, ProofFile,
 };
@@ -156,6 +158,10 @@ pub(crate) struct LabFile {
     /// whole load.
     #[schemars(range(min = 1, max = 100), extend("default" = 1))]
     pub(crate) generators: Option<u32>,
+    /// The settings of the pods that `weigh` creates in a cluster (`--on kubernetes`). Elsewhere they have no
+    /// effect.
+    #[serde(default)]
+    pub(crate) pods: PodsFile,
     /// Keep measuring until the interval of the difference is at most this wide. The width is a share
     /// of the baseline's own value, `p99 ±2%`, or an amount, `p99 ±0.1ms`. `rounds` is then the length
     /// of the pilot, at least 8, which predicts the required number of rounds. With `gates`, the run

@@ -64,8 +64,8 @@ pub struct ClusterText {
     pub generators: u32,
     /// The nodes that had pods of the run.
     pub nodes: Vec<NodeText>,
-    /// Placement of the pods in the last round that began. It has one entry for each system of each variant,
-    /// and one for each generator.
+    /// Placement of the pods of every round. It has one entry for each pod of each system of each variant,
+    /// and one for each generator. Older recordings contain only the last round.
     pub placed: Vec<PlacedText>,
     /// The rounds that lost a pod to the cluster and were measured again, with the reasons. Empty without losses,
     /// and in recordings of older versions.
@@ -88,6 +88,9 @@ pub struct NodeText {
     pub runtime: String,
     /// The version of the node's kubelet.
     pub kubelet: String,
+    /// The processor architecture of the node, such as `amd64`. Absent in older recordings, and if `weigh` had
+    /// no right to read the node.
+    pub architecture: Option<String>,
     /// The cores of the node, as a Kubernetes quantity.
     pub cpu: String,
     /// The memory of the node, as a Kubernetes quantity.
@@ -101,10 +104,15 @@ pub struct PlacedText {
     pub pod: String,
     /// The name of the node. Absent before the cluster placed the pod.
     pub node: Option<String>,
+    /// The number of the round, from 1. Absent in older recordings.
+    pub round: Option<u32>,
     /// The name of the variant. Absent for a generator.
     pub variant: Option<String>,
     /// The name of the system, or `generator`.
     pub system: String,
     /// The Kubernetes quality-of-service class of the pod: `Guaranteed` if the lab set limits.
     pub quality: Option<String>,
+    /// The digest of the image of the pod's first container, as the node reports it. Absent in older
+    /// recordings, and before the container started.
+    pub image: Option<String>,
 }

@@ -14,6 +14,7 @@ mod facts;
 mod generator;
 mod machine;
 mod network;
+mod placement;
 mod steady;
 mod stopped;
 
@@ -124,6 +125,8 @@ pub enum CheckName {
     Steal,
     /// Share of all cores that other programs kept busy, before or during the measurement.
     MachineLoad,
+    /// Share of a variant's pods that ran on other nodes of a cluster than the pods of its baseline.
+    Placement,
     /// Maximum difference in microseconds between the sends of several generators and the plan.
     ClockOffset,
     /// Lateness in microseconds that 99 % of the sends did not exceed, for the latest of several generators
@@ -161,6 +164,7 @@ impl fmt::Display for CheckName {
             Self::Throttling => "throttling",
             Self::Steal => "steal time",
             Self::MachineLoad => "machine load",
+            Self::Placement => "placement",
             Self::ClockOffset => "clock offset",
             Self::GeneratorLateness => "generator lateness",
             Self::GeneratorSpread => "generator spread",
@@ -349,6 +353,7 @@ fn between(watched: &Watched<'_>) -> Vec<Check> {
     let latency_us = watched.figures.latency.quantile_ns(0.5);
     let latency_us = latency_us.map_or(0.0, |ns| float(ns) / 1e3);
     let all = [
+        placement::placement(watched),
         network::clock_offset(complete),
         network::generators(complete).filter(|_| watched.recording.load.model.is_open()),
         network::spread(complete),

@@ -13,9 +13,10 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::{Manifests, Object, is_behind, pod};
+use super::{Manifests, Object, is_behind, is_headless, pod};
 use crate::call::Resource;
 use crate::connection::name_of;
+use crate::pod_settings::{PART, near_part};
 use crate::workload::{SERVES, dns_label};
 
 /// The label of pods that are counted.
@@ -24,6 +25,11 @@ pub const COUNTED: &str = "weighbridge/counted";
 pub const LOADED: &str = "weighbridge/loaded";
 /// The longest name. A StatefulSet adds up to 11 characters to its name, for a label of at most 63.
 const NAME_MOST: usize = 52;
+
+/// The longest name of a workload in its [`PART`].
+const PART_MOST: usize = 20;
+/// The label with the number of a pod of a StatefulSet, since Kubernetes 1.28.
+const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// Seconds that a pod has to end.
 const GRACE_MOST: u64 = 2;
@@ -37,6 +43,10 @@ pub struct Copy<'a> {
     /// The prefix of all names except Services, different for each start: at most 44 characters of a DNS
     /// label.
     pub stem: &'a str,
+    /// The prefix of the label for common nodes, equal for all variants: at most 41 characters.
+    pub part: &'a str,
+    /// The DNS domain of the cluster.
+    pub domain: &'a str,
 }
 
 impl Manifests {
@@ -49,9 +59,63 @@ impl Manifests {
         let copies = services.map(|(number, service)| {
             let mut value = self.renamed(copy, number, service);
             value["spec"]["selector"][SERVES] = json!(copy.serves);
-            (service.name().to_owned(), value)
+            (service.name().to_owned(), with_address(value))
         });
-        copies.collect()
+        copies.chain(self.services_of_instances(copy)).collect()
+    }
+
+    /// Returns a Service for each pod of a StatefulSet with a headless Service, each with the name of the pod
+    /// in the files: `db-0.db`.
+    fn services_of_instances(&self, copy: Copy<'_>) -> Vec<(String, Value)> {
+        let mut services = Vec::new();
+        for (number, set, headless) in self.stateful() {
+            for index in 0..set.pods() {
+                let mut value = with_address(headless.value.clone());
+                let name = format!("{}-{number}-{index}", copy.serves);
+                value["metadata"] = json!({"name": name});
+                let spec = &mut value["spec"];
+                spec["selector"] = set.value["spec"]["selector"]["matchLabels"].clone();
+                spec["selector"][SERVES] = json!(copy.serves);
+                spec["selector"][POD_INDEX] = json!(index.to_string());
+                // The pods of a database find each other before they are ready.
+                spec["publishNotReadyAddresses"] = json!(true);
+                let host = format!("{}-{index}.{}", set.name(), headless.name());
+                services.push((host, value));
+            }
+        }
+        services
+    }
+
+    /// The StatefulSets of the files with their numbers, each with its headless Service.
+    fn stateful(&self) -> impl Iterator<Item = (usize, &Object, &Object)> {
+        let sets = self
+            .numbered()
+            .filter(|(_, it)| it.resource == Resource::StatefulSets);
+        sets.filter_map(|(number, set)| {
+            let name = &set.value["spec"]["serviceName"];
+            let mut services = self.objects.iter().filter(|it| is_headless(it));
+            let service = services.find(|it| name_of(&it.value) == name)?;
+            Some((number, set, service))
+        })
+    }
+
+    /// Adds the names that the pods of StatefulSets have in this copy, as their own host name begins with it.
+    fn with_own_names(
+        &self,
+        copy: Copy<'_>,
+        addresses: &[(String, IpAddr)],
+    ) -> Vec<(String, IpAddr)> {
+        let mut all = addresses.to_vec();
+        for (number, set, headless) in self.stateful() {
+            let own = self.name_in(copy, number, set);
+            for index in 0..set.pods() {
+                let service = headless.name();
+                let written = format!("{}-{index}.{service}", set.name());
+                let found = addresses.iter().find(|(name, _)| *name == written);
+                all.extend(found.map(|(_, ip)| (format!("{own}-{index}.{service}"), *ip)));
+            }
+        }
+        all
     }
 
     /// Returns the objects of one start, in the order of their creation. `addresses` are the addresses of the
@@ -63,7 +127,11 @@ impl Manifests {
         namespace: &str,
         addresses: &[(String, IpAddr)],
     ) -> Vec<(Resource, Value)> {
-        let aliases = aliases(namespace, addresses);
+        let aliases = aliases(
+            namespace,
+            copy.domain,
+            &self.with_own_names(copy, addresses),
+        );
         let mut made: Vec<(Resource, Value)> = Vec::new();
         for (number, object) in self.numbered() {
             if object.resource == Resource::Services {
@@ -76,26 +144,48 @@ impl Manifests {
                     value,
                 };
                 self.set_apart(copy, &mut workload, &aliases);
+                // The same workload of another variant runs on the same node if it can.
+                let part = format!("{}-{}", copy.part, dns_label(object.name(), PART_MOST));
+                if workload.pod_spec()["affinity"].is_null() {
+                    workload.pod_spec_mut()["affinity"] = near_part(&part);
+                }
+                workload.pod_metadata()["labels"][PART] = json!(part);
                 for label in self.labels_of(object) {
                     workload.pod_metadata()["labels"][label] = json!("yes");
                 }
                 value = workload.value;
+            } else if matches!(object.resource, Resource::Mesh(_)) {
+                let mut own = Object {
+                    resource: object.resource,
+                    value,
+                };
+                self.set_apart_in_mesh(copy, namespace, &mut own);
+                value = own.value;
+            } else if object.resource == Resource::ServiceAccounts {
+                pod::rename_pull_secrets(&mut value, &|resource, name| {
+                    if let Some(own) = self.own_name(copy, resource, name) {
+                        *name = json!(own);
+                    }
+                });
             }
             made.push((object.resource, value));
         }
-        // Objects that pods read are created before the pods.
+        // Objects that pods read are created before the pods. Mesh objects apply from their first request.
         made.sort_by_key(|(resource, _)| {
-            !matches!(resource, Resource::ConfigMaps | Resource::Secrets)
+            matches!(
+                resource,
+                Resource::Pods | Resource::Deployments | Resource::StatefulSets
+            )
         });
         made
     }
 
-    fn numbered(&self) -> impl Iterator<Item = (usize, &Object)> {
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &Object)> {
         self.objects.iter().enumerate()
     }
 
     /// Returns the name of an object in this copy.
-    fn name_in(&self, copy: Copy<'_>, number: usize, object: &Object) -> String {
+    pub(super) fn name_in(&self, copy: Copy<'_>, number: usize, object: &Object) -> String {
         if object.resource == Resource::Services {
             // Services stay from start to start.
             return match object.name() == self.service {
@@ -118,7 +208,12 @@ impl Manifests {
     }
 
     /// Returns the name in this copy of an object that the files name. `None` if the files do not contain it.
-    fn own_name(&self, copy: Copy<'_>, resource: Resource, name: &Value) -> Option<String> {
+    pub(super) fn own_name(
+        &self,
+        copy: Copy<'_>,
+        resource: Resource,
+        name: &Value,
+    ) -> Option<String> {
         let mut objects = self.numbered();
         let (number, object) =
             objects.find(|(_, it)| it.resource == resource && name_of(&it.value) == name)?;
@@ -144,6 +239,15 @@ impl Manifests {
             .collect()
     }
 
+    /// The name in this copy of the ServiceAccount of a pod. `None` if the files do not contain it.
+    fn own_account(&self, copy: Copy<'_>, spec: &Value) -> Option<String> {
+        let name = match &spec["serviceAccountName"] {
+            Value::Null => &spec["serviceAccount"],
+            name => name,
+        };
+        self.own_name(copy, Resource::ServiceAccounts, name)
+    }
+
     /// Changes the pods of a workload to pods of this copy.
     fn set_apart(&self, copy: Copy<'_>, workload: &mut Object, aliases: &[Value]) {
         let rename = |resource: Resource, name: &mut Value| {
@@ -159,12 +263,17 @@ impl Manifests {
             }
         }
         workload.pod_metadata()["labels"][SERVES] = json!(copy.serves);
+        let account = self.own_account(copy, workload.pod_spec());
         let spec = workload.pod_spec_mut();
         pod::rename(spec, &rename);
         if let Some(members) = spec.as_object_mut() {
-            // Pods of a run have no rights in the cluster.
-            members.remove("serviceAccountName");
+            // Pods of a run have no rights in the cluster. An account of the files has no rights either, but
+            // it is the identity in a mesh.
             members.remove("serviceAccount");
+            match account {
+                Some(name) => members.insert("serviceAccountName".to_owned(), json!(name)),
+                None => members.remove("serviceAccountName"),
+            };
         }
         spec["automountServiceAccountToken"] = json!(false);
         // The end of a pod is not measured, and each round waits for it.
@@ -178,11 +287,22 @@ impl Manifests {
     }
 }
 
+/// A Service with an address of its own. The name of a headless Service resolves by DNS only.
+fn with_address(mut service: Value) -> Value {
+    if service["spec"]["clusterIP"] == "None"
+        && let Some(spec) = service["spec"].as_object_mut()
+    {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
+    service
+}
+
 /// Returns lines of `/etc/hosts` that map the names of Services to the addresses of one copy.
-fn aliases(namespace: &str, addresses: &[(String, IpAddr)]) -> Vec<Value> {
+fn aliases(namespace: &str, domain: &str, addresses: &[(String, IpAddr)]) -> Vec<Value> {
     let lines = addresses.iter().map(|(name, address)| {
         let names =
-            ["", ".svc", ".svc.cluster.local"].map(|end| format!("{name}.{namespace}{end}"));
+            ["", ".svc", &format!(".svc.{domain}")].map(|end| format!("{name}.{namespace}{end}"));
         let mut all = vec![name.clone()];
         all.extend(names);
         json!({"ip": address.to_string(), "hostnames": all})

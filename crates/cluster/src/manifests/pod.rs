@@ -132,7 +132,12 @@ pub(super) fn rename(spec: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
             }
         }
     }
-    for secret in items(spec, "imagePullSecrets") {
+    rename_pull_secrets(spec, rename);
+}
+
+/// Calls `rename` with each name of a Secret in `imagePullSecrets` of a pod or ServiceAccount.
+pub(super) fn rename_pull_secrets(within: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
+    for secret in items(within, "imagePullSecrets") {
         if let Some(name) = secret.get_mut("name") {
             rename(Resource::Secrets, name);
         }

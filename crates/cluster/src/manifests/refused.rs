@@ -10,7 +10,7 @@ pub enum Refused {
     NoObject(String, String),
     /// A kind that grants rights, affects more than the run, or names unknown objects.
     #[error(
-        "`{kind}/{name}` of `{api_version}` is not applied: expected a Deployment, StatefulSet, Pod, Service, ConfigMap or Secret. Leave it out with `without: [{kind}]`, or apply it yourself before the run"
+        "`{kind}/{name}` of `{api_version}` is not applied: expected a Deployment, StatefulSet, Pod, Service, ConfigMap, Secret, ServiceAccount or an object of a mesh. Leave it out with `without: [{kind}]`, or apply it yourself before the run"
     )]
     Kind {
         /// Kind of the object.
@@ -20,6 +20,9 @@ pub enum Refused {
         /// Name of the object.
         name: String,
     },
+    /// Several reasons.
+    #[error("{}", all_of(.0))]
+    Several(Vec<Refused>),
     /// The same kind and name twice.
     #[error("`{0}` is in the files twice. Remove one of them")]
     Twice(String),
@@ -56,4 +59,33 @@ pub enum Refused {
     /// No pods, or too many.
     #[error("expected 1 to 64 pods in all workloads, found {0}")]
     Pods(u64),
+}
+
+/// Returns all reasons. Kinds that are not applied have one remedy together.
+fn all_of(refused: &[Refused]) -> String {
+    let (mut objects, mut kinds, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for one in refused {
+        match one {
+            Refused::Kind {
+                kind,
+                api_version,
+                name,
+            } => {
+                objects.push(format!("`{kind}/{name}` of `{api_version}`"));
+                if !kinds.contains(kind) {
+                    kinds.push(kind.clone());
+                }
+            }
+            other => rest.push(other.to_string()),
+        }
+    }
+    if !objects.is_empty() {
+        let advice = format!(
+            "not applied are {}: expected Deployments, StatefulSets, Pods, Services, ConfigMaps, Secrets, ServiceAccounts and objects of a mesh. Leave the others out with `without: [{}]`, or apply them yourself before the run",
+            objects.join(", "),
+            kinds.join(", ")
+        );
+        rest.insert(0, advice);
+    }
+    rest.join("\n")
 }

@@ -68,6 +68,8 @@ fn read(text: &str, wish: &Wish) -> Result<Manifests, Refused> {
 const COPY: Copy<'_> = Copy {
     serves: "wb-x-v0-gateway",
     stem: "wb-x-v0-r1-0",
+    part: "x-gateway",
+    domain: "corp.internal",
 };
 
 fn started(manifests: &Manifests) -> Vec<(Resource, Value)> {
@@ -116,7 +118,7 @@ fn what_names_each_other_in_the_files_finds_its_own_copy() {
             "planets",
             "planets.space",
             "planets.space.svc",
-            "planets.space.svc.cluster.local"
+            "planets.space.svc.corp.internal"
         ])
     );
 }
@@ -188,6 +190,7 @@ fn names_have_room_for_what_a_cluster_puts_behind_them() {
     let copy = Copy {
         serves: "s",
         stem: &"s".repeat(44),
+        ..COPY
     };
     for (_, object) in manifests.of_a_start(copy, "space", &[]) {
         assert!(
@@ -207,7 +210,6 @@ fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
         ("rbac.authorization.k8s.io/v1", "RoleBinding"),
         ("v1", "Namespace"),
         ("v1", "PersistentVolumeClaim"),
-        ("v1", "ServiceAccount"),
         ("autoscaling/v2", "HorizontalPodAutoscaler"),
         (
             "admissionregistration.k8s.io/v1",
@@ -292,9 +294,14 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "NodePort",
     ),
     (
-        "{selector: {app: gateway}, ports",
-        "{selector: {app: gateway}, clusterIP: None, ports",
+        "{selector: {app: gateway}, ports: [{port: 80, targetPort: graphql}]",
+        "{selector: {app: gateway}, clusterIP: None",
         "None",
+    ),
+    (
+        "{selector: {app: gateway}, ports",
+        "{selector: {app: gateway}, clusterIP: 10.0.0.1, ports",
+        "clusterIP",
     ),
     (
         "{selector: {app: gateway}, ports",
@@ -342,7 +349,11 @@ fn what_a_lab_names_must_be_in_the_files() {
     let behind = refused(&|it| it.without = vec!["Deployment/gateway".to_owned()]);
     assert!(matches!(behind, Some(Refused::NoPods(..))));
     let twice = read(&format!("{FILE}---\n{FILE}"), &wish()).err();
-    assert!(matches!(twice, Some(Refused::Twice(..))));
+    let Some(Refused::Several(twice)) = twice else {
+        panic!("{twice:?}");
+    };
+    assert!(twice.iter().all(|it| matches!(it, Refused::Twice(_))));
+    assert_eq!(twice.len(), 5);
     let many = read(&FILE.replace("replicas: 2", "replicas: 65"), &wish()).err();
     assert!(matches!(many, Some(Refused::Pods(66))));
 }
@@ -368,4 +379,193 @@ fn a_name_is_no_path_and_nonsense_is_no_object() {
             "{text}"
         );
     }
+}
+
+/// A database of two pods with a headless Service, its client, and objects of a mesh.
+const MESH: &str = "
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: ServiceAccount, metadata: {name: api}, imagePullSecrets: [{name: registry}]}
+  - {apiVersion: v1, kind: Secret, metadata: {name: registry}}
+  - {apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, ports: [{port: 80}]}}
+  - {apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: None, clusterIPs: [None], selector: {app: db}, ports: [{port: 6379}]}}
+  - apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: db}
+    spec:
+      replicas: 2
+      serviceName: db
+      selector: {matchLabels: {app: db}}
+      template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db}]}}
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: api, labels: {app: api}}
+    spec: {serviceAccountName: api, containers: [{name: api}], affinity: {own: kept}}
+---
+{apiVersion: security.istio.io/v1, kind: PeerAuthentication, metadata: {name: api}, spec: {mtls: {mode: STRICT}}}
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {name: api}
+spec: {workloadSelector: {labels: {app: api}}, configPatches: []}
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: api}
+spec:
+  hosts: [api.space.svc.cluster.local, db]
+  http: [{route: [{destination: {host: api}}]}]
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: api}
+spec: {rules: [{from: [{source: {principals: [cluster.local/ns/space/sa/api, cluster.local/ns/space/sa/other]}}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: api}
+spec: {parentRefs: [{group: '', kind: Service, name: api}], rules: [{backendRefs: [{name: api, port: 80}, {name: theirs}]}]}
+";
+
+fn meshed() -> Manifests {
+    let wish = Wish {
+        service: "api".to_owned(),
+        ..Wish::default()
+    };
+    read(MESH, &wish).unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+/// The only object of a kind in a start of the mesh.
+fn made(kind: &str) -> Value {
+    let addresses = [("db-1.db".to_owned(), [10, 0, 0, 9].into())];
+    let all = meshed().of_a_start(COPY, "space", &addresses);
+    let mut found = all.into_iter().filter(|(_, it)| it["kind"] == kind);
+    let (_, object) = found.next().unwrap_or_else(|| panic!("no {kind}"));
+    assert!(found.next().is_none(), "{kind} twice");
+    object
+}
+
+#[test]
+fn a_headless_service_has_an_address_and_so_has_each_pod_of_its_set() {
+    let services = meshed().services(COPY);
+    let hosts: Vec<&str> = services.iter().map(|(host, _)| host.as_str()).collect();
+    assert_eq!(hosts, ["api", "db", "db-0.db", "db-1.db"]);
+    for (host, service) in &services {
+        assert!(service["spec"]["clusterIP"].is_null(), "{host}");
+        assert!(service["spec"]["clusterIPs"].is_null(), "{host}");
+        assert_eq!(service["spec"]["selector"][SERVES], COPY.serves);
+    }
+    let second = &services[3].1["spec"];
+    assert_eq!(second["selector"]["apps.kubernetes.io/pod-index"], "1");
+    assert_eq!(second["selector"]["app"], "db");
+    assert_eq!(second["ports"], json!([{"port": 6379}]));
+    // A pod that asks for itself begins with its own host name.
+    let pod = made("Pod");
+    let own = format!("{}-1.db", name_of(&made("StatefulSet")));
+    let aliases = pod["spec"]["hostAliases"].as_array().expect("aliases");
+    let names: Vec<&Value> = aliases.iter().map(|it| &it["hostnames"][0]).collect();
+    assert_eq!(names, [&json!("db-1.db"), &json!(own)]);
+}
+
+#[test]
+fn an_account_of_the_files_is_the_identity_of_its_pods() {
+    let account = made("ServiceAccount");
+    assert_eq!(
+        account["imagePullSecrets"][0]["name"],
+        made("Secret")["metadata"]["name"]
+    );
+    let spec = &made("Pod")["spec"];
+    assert_eq!(spec["serviceAccountName"], account["metadata"]["name"]);
+    assert_eq!(spec["automountServiceAccountToken"], false);
+    let policy = made("AuthorizationPolicy");
+    let principals = &policy["spec"]["rules"][0]["from"][0]["source"]["principals"];
+    let own = format!("cluster.local/ns/space/sa/{}", name_of(&account));
+    assert_eq!(*principals, json!([own, "cluster.local/ns/space/sa/other"]));
+}
+
+#[test]
+fn objects_of_a_mesh_affect_their_copy_alone_and_name_its_services() {
+    let peers = made("PeerAuthentication");
+    assert_eq!(
+        peers["spec"]["selector"]["matchLabels"],
+        json!({SERVES: COPY.serves})
+    );
+    let filter = made("EnvoyFilter");
+    assert_eq!(filter["apiVersion"], "networking.istio.io/v1alpha3");
+    assert_eq!(
+        filter["spec"]["workloadSelector"]["labels"],
+        json!({"app": "api", SERVES: COPY.serves})
+    );
+    assert_eq!(
+        filter["spec"].as_object().map(serde_json::Map::len),
+        Some(2)
+    );
+    let service = &made("VirtualService")["spec"];
+    let own = COPY.serves;
+    assert_eq!(
+        service["hosts"],
+        json!([format!("{own}.space.svc.cluster.local"), format!("{own}-3")])
+    );
+    assert_eq!(service["http"][0]["route"][0]["destination"]["host"], own);
+    let route = &made("HTTPRoute")["spec"];
+    assert_eq!(route["parentRefs"][0]["name"], own);
+    let backends = &route["rules"][0]["backendRefs"];
+    assert_eq!(
+        *backends,
+        json!([{"name": own, "port": 80}, {"name": "theirs"}])
+    );
+    assert_eq!(made("Pod")["spec"]["affinity"], json!({"own": "kept"}));
+    let near = &made("StatefulSet")["spec"]["template"]["spec"]["affinity"]["podAffinity"];
+    assert!(near.to_string().contains("x-gateway-db"), "{near}");
+}
+
+#[test]
+fn all_refused_objects_are_named_at_once_with_one_remedy() {
+    let text = "{apiVersion: v1, kind: Service, metadata: {name: s}, \
+        spec: {type: NodePort, selector: {app: a}, ports: [{port: 80}]}}\n---\n\
+        {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}}\n---\n\
+        {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}}\n---\n\
+        {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: c}}\n";
+    let said = read(text, &wish()).expect_err("refused").to_string();
+    assert!(said.starts_with("not applied are `NetworkPolicy/a` of `networking.k8s.io/v1`, `PodDisruptionBudget/b` of `policy/v1`, `PodDisruptionBudget/c`"), "{said}");
+    assert!(
+        said.contains("`without: [NetworkPolicy, PodDisruptionBudget]`"),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n`Service/s` has `type: NodePort`"),
+        "{said}"
+    );
+    for (was, becomes, said) in [
+        ("local, db]", "local, example.com]", "the host example.com"),
+        (
+            "local, db]",
+            "local, api.other.svc]",
+            "the host api.other.svc",
+        ),
+        (
+            "spec: {mtls: {mode: STRICT}}",
+            "spec: {targetRefs: [{kind: Gateway, name: waypoint}]}",
+            "a reference to Gateway/waypoint",
+        ),
+        (
+            "kind: Service, name: api}],",
+            "name: edge}],",
+            "a reference to Gateway/edge",
+        ),
+    ] {
+        assert!(MESH.contains(was), "{was}");
+        let refused = read(&MESH.replace(was, becomes), &wish()).expect_err("refused");
+        assert!(refused.to_string().contains(said), "{refused}");
+    }
+    let wide = MESH.replace(
+        "hosts: [",
+        "targetRef: {kind: Namespace, name: space}\n  hosts: [",
+    );
+    let refused = read(&wide, &wish()).expect_err("refused");
+    assert!(
+        refused.to_string().contains("targetRef of a Namespace"),
+        "{refused}"
+    );
 }

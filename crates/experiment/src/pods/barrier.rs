@@ -8,7 +8,7 @@
 //! its duration is the maximum error.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -84,6 +84,16 @@ pub struct BarrierAddress<'a> {
     pub token: &'a str,
     /// Time limit for all generators to connect.
     pub within: Duration,
+}
+
+/// The listen address of the first generator: all addresses of its pod. `connect` is the address of its
+/// Service. Both have the first family of the cluster.
+pub(crate) fn listen(connect: SocketAddr) -> SocketAddr {
+    let any = match connect.is_ipv6() {
+        true => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+        false => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, connect.port())
 }
 
 impl GeneratorBarrier {

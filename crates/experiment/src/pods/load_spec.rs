@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use model::Shard;
 use serde::{Deserialize, Serialize};
 
-use super::barrier::BarrierAddress;
+use super::barrier::{self, BarrierAddress};
 use super::round_spec::RoundSpec;
 use crate::environment;
 
@@ -90,10 +90,10 @@ impl LoadSpec {
         Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
     }
 
-    /// The addresses of the barrier.
-    pub fn barrier(&self, listen: SocketAddr) -> BarrierAddress<'_> {
+    /// The addresses of the barrier. By default the first generator listens at all addresses of its pod.
+    pub fn barrier(&self, listen: Option<SocketAddr>) -> BarrierAddress<'_> {
         BarrierAddress {
-            listen,
+            listen: listen.unwrap_or_else(|| barrier::listen(self.barrier)),
             connect: self.barrier,
             token: &self.token,
             within: Duration::from_secs(self.wait_s),
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(files[&PathBuf::from("q.json")], b"{}");
         assert_eq!(read.shard(1).expect("a shard").to_string(), "2/2");
         assert!(read.shard(2).is_err());
-        let within = read.barrier(SocketAddr::from(([0, 0, 0, 0], 1))).within;
+        let within = read.barrier(None).within;
         assert_eq!(within, Duration::from_secs(90));
     }
 

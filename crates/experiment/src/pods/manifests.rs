@@ -20,22 +20,37 @@ pub struct Read {
 /// Reads the files of all variants. `namespace` is the namespace of the run, if it is already known.
 ///
 /// # Errors
-/// The first refused part, as a sentence that names the variant.
+/// All refused parts, each with the first variant that has it.
 pub fn read(lab: &Lab, files: &dyn Files, namespace: Option<&str>) -> Result<OfSystems, String> {
     let mut all = OfSystems::new();
+    let mut refused: Vec<(&str, String)> = Vec::new();
+    let mut lines = Vec::new();
     for (position, variant) in lab.all().enumerate() {
         for setup in variant.systems() {
             let Some(wanted) = setup.manifests() else {
                 continue;
             };
             let whose = (!setup.is_shared).then_some(position);
-            let wrong =
-                |reason: String| format!("`{}` of `{}`: {reason}", setup.system, variant.name);
-            let read = of_system(wanted, files, namespace).map_err(wrong)?;
-            all.insert((whose, setup.system.clone()), read);
+            match of_system(wanted, files, namespace) {
+                Ok(read) => {
+                    all.insert((whose, setup.system.clone()), read);
+                }
+                // Variants often have the same files.
+                Err(reason) if refused.contains(&(&setup.system, reason.clone())) => {}
+                Err(reason) => {
+                    lines.push(format!(
+                        "`{}` of `{}`: {reason}",
+                        setup.system, variant.name
+                    ));
+                    refused.push((&setup.system, reason));
+                }
+            }
         }
     }
-    Ok(all)
+    match lines.is_empty() {
+        true => Ok(all),
+        false => Err(lines.join("\n")),
+    }
 }
 
 fn of_system(
@@ -117,6 +132,26 @@ mod tests {
         let refused = read(&lab, &files, None).err().unwrap_or_default();
         assert!(
             refused.starts_with("`api` of `a`: `Job/api` of `v1` is not applied"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_reason_that_all_variants_share_is_given_once() {
+        let other = "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: x}}";
+        let (lab, files) = of(&format!(
+            "{}---\n{other}\n",
+            FILE.replace("kind: Pod", "kind: Job")
+        ));
+        let refused = read(&lab, &files, None).err().unwrap_or_default();
+        for object in [
+            "`Job/api` of `v1`",
+            "`PodDisruptionBudget/x` of `policy/v1`",
+        ] {
+            assert_eq!(refused.matches(object).count(), 1, "{refused}");
+        }
+        assert!(
+            refused.contains("`without: [Job, PodDisruptionBudget]`"),
             "{refused}"
         );
     }

@@ -1,6 +1,6 @@
 //! Checks for labs that a cluster cannot run, before the first object is created.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use lab::{Attach, Elsewhere, Endpoint, Lab, Setup, Text, Variant};
@@ -69,6 +69,8 @@ fn of_systems(lab: &Lab) -> Option<String> {
                 run: "check",
                 variant: Some(variant),
                 setup,
+                settings: &lab.pods.systems,
+                listen: Ipv4Addr::UNSPECIFIED.into(),
             };
             // Any address suffices, because no connection is made.
             let anywhere = |_: &str| Some(Endpoint::from(SocketAddr::from(([192, 0, 2, 1], 1))));

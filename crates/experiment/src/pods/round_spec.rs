@@ -1,7 +1,7 @@
 //! The job of the generators of a round: the lab, its files, and the addresses of its systems.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
-use super::barrier::BarrierAddress;
+use super::barrier::{self, BarrierAddress};
 use super::load_spec::GeneratorJob;
 use crate::environment;
 use crate::files::Unwritten;
@@ -171,10 +171,10 @@ impl RoundSpec {
         Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
     }
 
-    /// The addresses of the barrier.
-    pub fn barrier(&self, listen: SocketAddr) -> BarrierAddress<'_> {
+    /// The addresses of the barrier. By default the first generator listens at all addresses of its pod.
+    pub fn barrier(&self, listen: Option<SocketAddr>) -> BarrierAddress<'_> {
         BarrierAddress {
-            listen,
+            listen: listen.unwrap_or_else(|| barrier::listen(self.barrier)),
             connect: self.barrier,
             token: &self.token,
             within: Duration::from_secs(self.wait_s),
@@ -244,7 +244,11 @@ impl RoundSpec {
         let place = places.find(|place| place.variant == variant && place.system == system)?;
         let authority = place.address.to_string();
         Some(Elsewhere {
-            host: place.address.ip().to_string(),
+            // An IPv6 address has brackets.
+            host: match place.address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            },
             port: place.address.port(),
             authority,
             attach: None,
@@ -274,6 +278,11 @@ mod tests {
         proof: [{name: seen, ask: '{{server.url}}/seen', json: /n, at-least-per-request: 1}]\n";
 
     fn spec() -> RoundSpec {
+        spec_at(&|last| IpAddr::from([10, 0, 0, last]))
+    }
+
+    /// The job of a cluster that gives these addresses to its Services.
+    fn spec_at(ip: &dyn Fn(u8) -> IpAddr) -> RoundSpec {
         let files = vec![
             (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
             (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
@@ -283,7 +292,7 @@ mod tests {
         let place = |variant: &str, last: u8| Place {
             variant: variant.to_owned(),
             system: "server".to_owned(),
-            address: SocketAddr::from(([10, 0, 0, last], 80)),
+            address: SocketAddr::new(ip(last), 80),
             instances: vec![SocketAddr::from(([10, 1, 0, last], 80))],
         };
         let round = ThisRound {
@@ -291,7 +300,7 @@ mod tests {
             variants: vec!["a".to_owned(), "c".to_owned()],
             places: vec![place("a", 1), place("c", 3)],
             generators: 2,
-            barrier: SocketAddr::from(([10, 0, 0, 9], BARRIER_PORT)),
+            barrier: SocketAddr::new(ip(9), BARRIER_PORT),
             token: "t".to_owned(),
             wait: Duration::from_secs(60),
         };
@@ -337,6 +346,23 @@ mod tests {
         assert_eq!(check_files(&lab, &files(600_000), &[]), Ok(()));
         let refused = check_files(&lab, &files(1_500_000), &[]).unwrap_err();
         assert!(refused.contains("a Secret holds only 921600"), "{refused}");
+    }
+
+    #[test]
+    fn a_cluster_with_ipv6_has_its_addresses_everywhere() {
+        let spec = spec_at(&|last| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)]));
+        assert_eq!(spec.barrier(None).listen.to_string(), "[::]:7100");
+        let lab = spec.lab(spec.shard(0).expect("a shard")).expect("a lab");
+        let setup = &lab.baseline.systems()[0];
+        let elsewhere = setup.elsewhere().expect("it runs already");
+        assert_eq!(
+            (elsewhere.host.as_str(), elsewhere.authority.as_str()),
+            ("[fd00::1]", "[fd00::1]:80")
+        );
+        assert_eq!(
+            super::tests::spec().barrier(None).listen.to_string(),
+            "0.0.0.0:7100"
+        );
     }
 
     #[test]

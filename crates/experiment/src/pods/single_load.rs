@@ -54,9 +54,11 @@ fn generated(
     let placed = pods.iter().map(|pod| PlacedText {
         pod: pod.name.clone(),
         node: pod.node.clone(),
+        round: Some(1),
         variant: None,
         system: "generator".to_owned(),
         quality: pod.qos.clone(),
+        image: pod.image.clone(),
     });
     stage.placed = placed.collect();
     let names = pods.into_iter().map(|pod| pod.name);

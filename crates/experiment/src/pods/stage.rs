@@ -1,13 +1,13 @@
 //! The cluster's part of a run: objects that last for all rounds, and pods that last for one round.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use cluster::call::Resource;
 use cluster::connection::Heed;
 use cluster::event::last_warning;
-use cluster::generators::{Generators, TOLD_IN};
+use cluster::generators::{GeneratorLimits, Generators, TOLD_IN};
 use cluster::kubelet::Readings;
 use cluster::node::NodeDescription;
 use cluster::owner::Round as OwnedRound;
@@ -24,7 +24,7 @@ mod manifests;
 use super::manifests::OfSystems;
 use super::round_spec::BARRIER_PORT;
 use super::start_progress::{Cause, StartFailure, StartProgress};
-use super::systems::{self, Which};
+use super::systems::{self, Which, pod_settings};
 use super::waits::{PodWaits, TROUBLES};
 use super::wanted::Wanted;
 use crate::invalid::{LINES_KEPT, PodLog};
@@ -47,11 +47,46 @@ pub struct GeneratorPods {
     pub deadline: Duration,
     /// Time limits for pods to start.
     pub waits: PodWaits,
+    /// The settings of the pods.
+    pub spec: PodsSpec,
+}
+
+/// The settings of all pods of a run.
+pub struct PodsSpec {
+    limits: GeneratorLimits,
+    pods: lab::Pods,
+    /// The DNS domain of the cluster.
+    domain: String,
+}
+
+impl PodsSpec {
+    /// Returns the settings for a single load of `threads` threads in each generator.
+    #[must_use]
+    pub fn of_load(threads: u32) -> PodsSpec {
+        PodsSpec {
+            limits: GeneratorLimits::of(threads, 1),
+            pods: lab::Pods::default(),
+            domain: String::new(),
+        }
+    }
+
+    /// Returns the settings for a lab.
+    #[must_use]
+    pub fn of(lab: &lab::Lab) -> PodsSpec {
+        // Only in a pod, this file names the domain of the cluster.
+        let resolver = std::fs::read_to_string("/etc/resolv.conf").ok();
+        PodsSpec {
+            limits: GeneratorLimits::of(lab.threads, lab.all().count()),
+            pods: lab.pods.clone(),
+            domain: cluster_domain(lab, resolver.as_deref()),
+        }
+    }
 }
 
 /// The cluster objects that last for all rounds of a run.
 pub struct Stage<'c> {
     run: Run<'c>,
+    spec: PodsSpec,
     image: String,
     pub generators: u32,
     /// The address of each Service that receives load, by its name.
@@ -115,9 +150,11 @@ impl<'c> Stage<'c> {
             count,
             deadline,
             waits,
+            spec,
         } = generators;
         let mut stage = Stage {
             run,
+            spec,
             image,
             generators: count,
             services: BTreeMap::new(),
@@ -178,11 +215,19 @@ impl<'c> Stage<'c> {
     }
 
     fn which<'a>(&'a self, wanted: &Wanted<'a>) -> Which<'a> {
-        Which {
+        let mut which = Which {
             run: self.run.id(),
             variant: wanted.variant,
             setup: wanted.setup,
+            settings: &self.spec.pods.systems,
+            listen: Ipv4Addr::UNSPECIFIED.into(),
+        };
+        // Pods and Services have addresses of the same family, the first family of the cluster.
+        let address = self.services.get(&which.name());
+        if address.is_some_and(SocketAddr::is_ipv6) {
+            which.listen = Ipv6Addr::UNSPECIFIED.into();
         }
+        which
     }
 
     fn barrier_name(&self) -> String {
@@ -199,6 +244,8 @@ impl<'c> Stage<'c> {
             count: self.generators,
             port: BARRIER_PORT,
             deadline: self.deadline,
+            limits: self.spec.limits,
+            settings: pod_settings(&self.spec.pods.generators),
         }
     }
 
@@ -464,9 +511,44 @@ impl<'c> Stage<'c> {
             os: node.os.clone(),
             runtime: node.runtime.clone(),
             kubelet: node.kubelet.clone(),
+            // A node that `weigh` may not read has no architecture.
+            architecture: Some(node.architecture.clone()).filter(|it| !it.is_empty()),
             cpu: node.cpu.clone(),
             memory: node.memory.clone(),
         };
         self.nodes.values().map(text).collect()
+    }
+}
+
+/// The DNS domain of a cluster: of the lab, of the pod of this process, or the usual domain. `resolver` is the
+/// text of `/etc/resolv.conf`.
+fn cluster_domain(lab: &lab::Lab, resolver: Option<&str>) -> String {
+    let own = lab.pods.cluster_domain.clone();
+    let found = || resolver.and_then(domain_of_pod);
+    own.or_else(found)
+        .unwrap_or_else(|| "cluster.local".to_owned())
+}
+
+/// The domain in the `/etc/resolv.conf` of a pod. It searches `svc.DOMAIN` after `NAMESPACE.svc.DOMAIN`.
+fn domain_of_pod(resolver: &str) -> Option<String> {
+    let lines = resolver.lines().map(str::trim);
+    let mut names = lines
+        .filter_map(|line| line.strip_prefix("search"))
+        .flat_map(str::split_whitespace);
+    let domain = names.find_map(|name| name.strip_prefix("svc."))?;
+    let domain = domain.trim_end_matches('.');
+    (!domain.is_empty()).then(|| domain.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_knows_the_domain_of_its_cluster_and_a_machine_does_not() {
+        let pod = "search space.svc.corp.internal svc.corp.internal corp.internal\nnameserver 10.96.0.10\noptions ndots:5\n";
+        assert_eq!(domain_of_pod(pod).as_deref(), Some("corp.internal"));
+        let machine = "search example.com\nnameserver 192.0.2.1\n";
+        assert_eq!(domain_of_pod(machine), None);
     }
 }

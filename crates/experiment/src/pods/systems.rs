@@ -1,9 +1,10 @@
 //! The systems of a lab as pods of a cluster.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use cluster::pod_settings::PodSettings;
 use cluster::workload::{
     FILES_BYTES_MAX, FILES_FOLDER, Probe, ResourceLimits, Workload, dns_label,
 };
@@ -22,12 +23,43 @@ pub(crate) struct Which<'a> {
     /// The variant's position. `None` for a system that all variants share.
     pub(crate) variant: Option<usize>,
     pub(crate) setup: &'a Setup,
+    /// The settings of the lab for pods of systems.
+    pub(crate) settings: &'a lab::PodSettings,
+    /// The address that a system listens at, to be reachable by other pods.
+    pub(crate) listen: IpAddr,
 }
 
 /// The name of the Service of a variant's system, or of a shared system.
 pub(crate) fn service_name(run: &str, variant: Option<usize>, system: &str) -> String {
     let whose = variant.map_or("all".to_owned(), |variant| format!("v{variant}"));
     format!("wb-{run}-{whose}-{}", dns_label(system, NAME))
+}
+
+/// The part of a system in a run. It is equal for all variants, so that their pods share nodes.
+pub(crate) fn part(run: &str, system: &str) -> String {
+    format!("{run}-{}", dns_label(system, NAME))
+}
+
+/// The settings of a lab in the form of a cluster.
+pub(crate) fn pod_settings(of: &lab::PodSettings) -> PodSettings {
+    let of = of.clone();
+    PodSettings {
+        node_selector: of.node_selector,
+        affinity: of.affinity,
+        tolerations: of.tolerations,
+        topology_spread: of.topology_spread,
+        priority_class: of.priority_class,
+        runtime_class: of.runtime_class,
+        service_account: of.service_account,
+        image_pull_secrets: of.image_pull_secrets,
+        labels: of.labels,
+        annotations: of.annotations,
+        security_context: of.security_context,
+        container_security_context: of.container_security_context,
+        requests: of.requests,
+        limits: of.limits,
+        sidecars: of.sidecars,
+    }
 }
 
 impl Which<'_> {
@@ -59,7 +91,7 @@ impl Which<'_> {
         let port = self.port();
         let own = Endpoint {
             files: (!setup.files.is_empty()).then(|| FILES_FOLDER.into()),
-            ..SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into()
+            ..SocketAddr::new(self.listen, port).into()
         };
         let place = |system: &str| match system == setup.system {
             true => Some(own.clone()),
@@ -107,6 +139,8 @@ impl Which<'_> {
             limits: limits(setup)?,
             replicas: setup.replicas,
             deadline,
+            part: part(self.run, &setup.system),
+            settings: pod_settings(self.settings),
         })
     }
 }
@@ -212,5 +246,51 @@ fn probe(setup: &Setup) -> Result<Probe, String> {
         lab::Probe::Answers { status, .. } => Err(format!(
             "expected a ready status from 200 to 399, because a cluster accepts no other, found {status} for `{system}`"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::path::{Path, PathBuf};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::files::Unwritten;
+
+    const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s}\ntarget: server\nsystems:\n  \
+        server: {image: 'a:1', port: 80, command: 'serve {{addr}}'}\n\
+        pods: {systems: {priority-class: high, sidecars: off}}\n\
+        baseline: {name: a}\nvariants: [{name: b}]\nexpect: {status: 200}\n";
+
+    #[test]
+    fn a_pod_listens_at_the_family_of_its_address_and_has_the_settings_of_the_lab() {
+        let files = Unwritten(vec![(PathBuf::from("lab.yaml"), LAB.as_bytes().to_vec())]);
+        let lab = lab::parse(Path::new("lab.yaml"), &files)
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+        let workload = |variant: usize, listen: IpAddr| {
+            let setup = &lab.all().nth(variant).expect("a variant").systems()[0];
+            let which = Which {
+                run: "x",
+                variant: Some(variant),
+                setup,
+                settings: &lab.pods.systems,
+                listen,
+            };
+            let made = which.workload("o".to_owned(), Duration::from_secs(1), &|_| None);
+            made.unwrap_or_else(|why| panic!("{why}"))
+        };
+        let six = workload(0, Ipv6Addr::UNSPECIFIED.into());
+        assert_eq!(six.args, ["serve", "[::]:80"]);
+        let four = workload(1, Ipv4Addr::UNSPECIFIED.into());
+        assert_eq!(four.args, ["serve", "0.0.0.0:80"]);
+        assert_eq!(six.part, four.part, "variants share nodes");
+        let (_, pod) = four.object();
+        assert_eq!(pod["spec"]["priorityClassName"], "high");
+        assert_eq!(
+            pod["metadata"]["annotations"]["linkerd.io/inject"],
+            json!("disabled")
+        );
     }
 }

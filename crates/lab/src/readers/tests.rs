@@ -31,6 +31,7 @@ fn every_format_reads_its_own_example() {
     reads_its_example::<HeaderValue>();
     reads_its_example::<Name>();
     reads_its_example::<SettingPath>();
+    reads_its_example::<HostName>();
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod manifests;
 mod meaning;
 mod mistakes;
 mod own_paths;
+mod pods;
 mod proof;
 mod properties;
 mod protocol;

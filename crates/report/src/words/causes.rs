@@ -63,6 +63,7 @@ pub(crate) fn remedy(name: CheckName) -> &'static str {
         }
         CheckName::NoiseFloor => "measure more `rounds`, or take a quieter machine",
         CheckName::MachineLoad => "end what else runs, or use `--until 'typical ±20us'`",
+        CheckName::Placement => "put the systems on one node with `pods.systems.node-selector`",
         CheckName::ClockOffset => {
             "put the generators nearer to each other, or fewer of them on a node"
         }
@@ -120,6 +121,9 @@ pub(crate) fn cause(name: CheckName, figure: f64) -> String {
         CheckName::NoiseFloor => "the difference is below the noise floor".to_owned(),
         CheckName::MachineLoad => {
             format!("other programs used {:.0} % of the cores", figure * 100.0)
+        }
+        CheckName::Placement => {
+            format!("{share} of its pods ran on other nodes than the baseline's pods")
         }
         CheckName::ClockOffset => {
             format!("the sends of the generators may be {long} apart from the plan")

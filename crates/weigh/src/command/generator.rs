@@ -28,9 +28,10 @@ pub(crate) struct Args {
     /// Which generator it is, from 0.
     #[arg(long, env = "JOB_COMPLETION_INDEX")]
     index: u32,
-    /// Where the first generator listens for the others.
-    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], round_spec::BARRIER_PORT)))]
-    listen: SocketAddr,
+    /// The address at which the first generator listens for the others. By default all addresses of its
+    /// pod, in the family of the cluster.
+    #[arg(long)]
+    listen: Option<SocketAddr>,
     /// The pod that it is.
     #[arg(long, env = "WEIGH_POD", default_value = "")]
     pod: String,

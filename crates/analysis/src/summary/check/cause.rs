@@ -4,7 +4,7 @@ use super::{Check, CheckName, CheckState};
 
 impl CheckName {
     /// All checks, in the order of `docs/checks.md`.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Failures,
         Self::StoppedAnswering,
         Self::Missed,
@@ -26,6 +26,7 @@ impl CheckName {
         Self::Steal,
         Self::NoiseFloor,
         Self::MachineLoad,
+        Self::Placement,
         Self::ClockOffset,
         Self::GeneratorLateness,
         Self::GeneratorSpread,
@@ -36,12 +37,13 @@ impl CheckName {
     /// Returns the rank of a cause. If several checks failed, the check with the lowest rank explains the
     /// rest. The machine comes before the generator, and the generator before the load.
     fn rank(self) -> usize {
-        const ORDER: [CheckName; 26] = [
+        const ORDER: [CheckName; 27] = [
             CheckName::StoppedAnswering,
             CheckName::Failures,
             CheckName::Throttling,
             CheckName::Steal,
             CheckName::MachineLoad,
+            CheckName::Placement,
             CheckName::ClockOffset,
             CheckName::PacketLoss,
             CheckName::NetworkJitter,

@@ -36,7 +36,7 @@ impl Experiment<'_> {
                 let name = |position: usize| self.candidates.at(position);
                 let name = one.variant.map(name);
                 let variant = name.map(|id| self.candidates.get(id).name().to_owned());
-                placed.push(placed_text(pod, variant, &one.setup.system));
+                placed.push(placed_text(pod, *number, variant, &one.setup.system));
                 let ids: Vec<CandidateId> = match name {
                     Some(id) => vec![id],
                     None => self.candidates.ids().collect(),
@@ -56,14 +56,14 @@ impl Experiment<'_> {
         placed.extend(
             generators
                 .iter()
-                .map(|pod| placed_text(pod, None, "generator")),
+                .map(|pod| placed_text(pod, *number, None, "generator")),
         );
-        stage.placed = placed;
-        self.describe_attached(stage, &round.attached);
+        stage.placed.extend(placed);
+        self.describe_attached(stage, &round.attached, *number);
     }
 
     /// Records the nodes and images of the pods behind URLs.
-    fn describe_attached(&mut self, stage: &mut Stage<'_>, attached: &[AttachedPods]) {
+    fn describe_attached(&mut self, stage: &mut Stage<'_>, attached: &[AttachedPods], round: u32) {
         for one in attached {
             stage.know_nodes(&one.pods);
             let candidate = self.candidates.get_mut(one.id);
@@ -75,18 +75,20 @@ impl Experiment<'_> {
             let placed = one
                 .pods
                 .iter()
-                .map(|pod| placed_text(pod, Some(name.clone()), &one.system));
+                .map(|pod| placed_text(pod, round, Some(name.clone()), &one.system));
             stage.placed.extend(placed);
         }
     }
 }
 
-fn placed_text(pod: &PodState, variant: Option<String>, system: &str) -> PlacedText {
+fn placed_text(pod: &PodState, round: u32, variant: Option<String>, system: &str) -> PlacedText {
     PlacedText {
         pod: pod.name.clone(),
         node: pod.node.clone(),
+        round: Some(round),
         variant,
         system: system.to_owned(),
         quality: pod.qos.clone(),
+        image: pod.image.clone(),
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::super::start_progress::{Cause, StartProgress};
 use super::{Hosts, Stage};
+use crate::pods::systems::part;
 use crate::pods::wanted::Wanted;
 
 fn key_of(wanted: &Wanted<'_>) -> (Option<usize>, String) {
@@ -32,7 +33,12 @@ impl Stage<'_> {
             return Ok(());
         };
         // Services belong to the run, not to one start.
-        let copy = Copy { serves, stem: "" };
+        let copy = Copy {
+            serves,
+            stem: "",
+            part: "",
+            domain: "",
+        };
         let manifests = &manifests.manifests;
         let port = manifests.port();
         let mut hosts = Vec::new();
@@ -123,6 +129,8 @@ impl Stage<'_> {
         let copy = Copy {
             serves: &serves,
             stem: &stem,
+            part: &part(self.run.id(), &one.setup.system),
+            domain: &self.spec.domain,
         };
         let hosts = self.hosts_of(one);
         let namespace = self.connection().namespace();

@@ -10,7 +10,7 @@ use experiment::environment;
 use experiment::exit::Failure;
 use experiment::files::{Disk, Kept};
 use experiment::measure::{ATTEMPTS, Experiment, Source, wanted};
-use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, Stage};
+use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::waits::PodWaits;
 use experiment::pods::{cleanup_task, manifests, refusal, round_spec};
 use experiment::stop::StopSignal;
@@ -102,6 +102,7 @@ impl Run<'_> {
                 count: lab.generators,
                 deadline,
                 waits,
+                spec: PodsSpec::of(lab),
             },
         );
         let stage = stage.map_err(|error| no_cluster(&error))?;

@@ -15,7 +15,7 @@ use experiment::measure::start_rig;
 use experiment::pods::barrier::GeneratorBarrier;
 use experiment::pods::load_spec::{GeneratorJob, LoadSpec, Meeting};
 use experiment::pods::manifests::OfSystems;
-use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, Stage};
+use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::{cleanup_task, single_load};
 use experiment::progress::Progress;
 use experiment::stop::StopSignal;
@@ -100,6 +100,7 @@ pub(super) fn send(
             count: generators,
             deadline,
             waits,
+            spec: PodsSpec::of_load(args.threads),
         },
     );
     let stage = stage.map_err(|error| no_cluster(&error))?;
