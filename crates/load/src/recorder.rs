@@ -493,6 +493,7 @@ impl Recorder {
         // Each thread lists its pauses in order of time. The combined list is not in order.
         self.pauses.sort_unstable();
         let slots = in_order(self.slots);
+        let events = self.events.map(|events| events.into_measurement());
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
         // Without a plan, no slot is due before the first send, which may wait for connections.
@@ -521,9 +522,7 @@ impl Recorder {
             connect: self.connect,
             first_byte: self.first_byte,
             first_byte_from_due: self.first_byte_from_due,
-            events: self
-                .events
-                .map(|events| Box::new(events.into_measurement())),
+            events: events.map(Box::new),
             outcomes: self.outcomes,
             statuses: statuses(&self.statuses),
             bytes_in: self.bytes_in,
