@@ -197,10 +197,8 @@ impl SampleRun {
             }
         }
         let connect = self.connect();
-        let elapsed_us = match self.is_open {
-            true => ROUND_US,
-            false => (latency_sum_us / f64::from(CONNECTIONS)) as u64,
-        };
+        let closed_us = (latency_sum_us / f64::from(CONNECTIONS)) as u64;
+        let elapsed_us = if self.is_open { ROUND_US } else { closed_us };
         let windows = windows(elapsed_us, &mut self.random);
         let system_cpu_us = (mean_us * ANSWERS as f64 / 103.0) as u64;
         RoundRecord {

@@ -30,7 +30,7 @@ use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::{Invalid, PodLog, last_words};
-use crate::pods::load_spec::GeneratorJob;
+use crate::pods::generator_job::GeneratorJob;
 use crate::pods::round_spec::{RoundSpec, ThisRound};
 use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::start_progress::{Cause, StartFailure};

@@ -11,18 +11,7 @@ use model::Shard;
 use serde::{Deserialize, Serialize};
 
 use super::barrier::{self, BarrierAddress};
-use super::round_spec::RoundSpec;
 use crate::environment;
-
-/// The input of a generator, as the file that it reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GeneratorJob {
-    /// A round of a lab.
-    Round(Box<RoundSpec>),
-    /// A single load.
-    Load(LoadSpec),
-}
 
 /// The job of the generators of a single load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,11 +120,8 @@ mod tests {
 
     #[test]
     fn a_generator_reads_the_same_flags_and_files() {
-        let job = GeneratorJob::Load(spec());
-        let text = serde_json::to_string(&job).expect("JSON");
-        let GeneratorJob::Load(read) = serde_json::from_str(&text).expect("the same") else {
-            panic!("a load");
-        };
+        let text = serde_json::to_string(&spec()).expect("JSON");
+        let read: LoadSpec = serde_json::from_str(&text).expect("the same");
         assert_eq!(read.flags, ["http://web/"]);
         let files = read.files().expect("files");
         assert_eq!(files[&PathBuf::from("q.json")], b"{}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,7 +12,6 @@ use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
 use super::barrier::{self, BarrierAddress};
-use super::load_spec::GeneratorJob;
 use crate::environment;
 use crate::files::Unwritten;
 
@@ -257,19 +256,10 @@ impl RoundSpec {
     }
 }
 
-/// Reads the job of a generator.
-///
-/// # Errors
-/// When the file is missing or unreadable.
-pub fn read(path: &Path) -> Result<GeneratorJob, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("`{}` is not a job of a generator: {error}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s, requests: r.json}\n\

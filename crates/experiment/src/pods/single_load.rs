@@ -6,7 +6,7 @@ use cluster::ClusterError;
 use cluster::kubelet::Readings;
 use recording::{ClusterText, PlacedText, Recording};
 
-use super::load_spec::GeneratorJob;
+use super::generator_job::GeneratorJob;
 use super::stage::{RoundError, Stage};
 use crate::exit::Failure;
 

@@ -14,7 +14,10 @@ use load::{
     Framing, Job, Measurement, Protocol, Request, StreamRule, Trust, Version, WebSocketCall,
     keep_cores_awake,
 };
-use model::{Arrival, GrpcRule, Load, MessageContent, PlannedMessage, ReplyRule, WebSocketDialect};
+use model::{
+    Arrival, GrpcRule, Load, MessageContent, PlannedMessage, ReplyRule, Resumption,
+    WebSocketDialect,
+};
 use stats::Histogram;
 
 use crate::{Course, Manner, in_turn, job, late_us, open, quantile_us, relay, say, served, spread};
@@ -79,6 +82,7 @@ impl Carrier {
             },
             tls: matches!(self, Carrier::Tls | Carrier::Http3).then_some(Trust::SkipVerification),
             identity: None,
+            resumption: Resumption::Off,
         }
     }
 
@@ -121,7 +125,7 @@ impl Carrier {
                 let names = vec!["localhost".to_owned()];
                 let certificate = NullCertificate::new(names).expect("a name");
                 served(
-                    |stop| serve_http3(socket, &certificate, &self.behavior(), stop),
+                    |stop| serve_http3(socket, &certificate, &self.behavior(), None, stop),
                     &self.job(address, load),
                 )
                 .0
@@ -201,6 +205,7 @@ impl Carrier {
 fn message() -> WebSocketCall {
     WebSocketCall {
         is_kept: true,
+        offers: Vec::new(),
         dialect: WebSocketDialect::Raw {
             subprotocol: None,
             messages: vec![PlannedMessage {

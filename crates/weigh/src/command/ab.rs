@@ -212,15 +212,20 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     Ok(exit)
 }
 
-fn comparison(args: &Args) -> Result<Comparison, Failure> {
-    let body = match &args.data {
-        None => None,
-        Some(data) => Some(match data.strip_prefix('@') {
-            None => data.clone().into_bytes(),
-            Some(path) => fs::read(path)
-                .map_err(|error| Failure::bad_input(format!("`{path}` cannot be read: {error}")))?,
-        }),
+/// The body of the request. `None` without `--data`.
+fn body(args: &Args) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(data) = &args.data else {
+        return Ok(None);
     };
+    let body = match data.strip_prefix('@') {
+        None => data.clone().into_bytes(),
+        Some(path) => fs::read(path)
+            .map_err(|error| Failure::bad_input(format!("`{path}` cannot be read: {error}")))?,
+    };
+    Ok(Some(body))
+}
+
+fn comparison(args: &Args) -> Result<Comparison, Failure> {
     let headers = args
         .headers
         .iter()
@@ -274,7 +279,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         rounds: args.rounds,
         method: args.method.clone(),
         headers,
-        body,
+        body: body(args)?,
         timeout: args.timeout,
         insecure: args.insecure,
         is_http3: args.http3,

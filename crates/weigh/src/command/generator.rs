@@ -9,9 +9,9 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::measure::{Experiment, Peers};
 use experiment::pods::barrier::GeneratorBarrier;
-use experiment::pods::load_spec::GeneratorJob;
+use experiment::pods::generator_job::{self, GeneratorJob};
+use experiment::pods::result;
 use experiment::pods::round_spec::RoundSpec;
-use experiment::pods::{result, round_spec};
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
 use recording::Recording;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
-    let recording = match round_spec::read(&args.told).map_err(Failure::bad_input)? {
+    let recording = match generator_job::read(&args.told).map_err(Failure::bad_input)? {
         GeneratorJob::Round(spec) => of_round(args, &spec, console, stop)?,
         GeneratorJob::Load(spec) => {
             let shard = spec.shard(args.index).map_err(Failure::bad_input)?;

@@ -115,6 +115,7 @@ mod tests {
             generators: 1,
             nodes: Vec::new(),
             placed,
+            lost_rounds: Vec::new(),
             processor_time: String::new(),
         });
         recording

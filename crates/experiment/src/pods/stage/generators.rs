@@ -19,7 +19,7 @@ use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
 use super::{LOOK, RoundError, RunningPods, Stage};
 use crate::environment::instant;
-use crate::pods::load_spec::GeneratorJob;
+use crate::pods::generator_job::GeneratorJob;
 
 /// Pause between two readings from kubelets, and between two readings of events.
 const READ: Duration = Duration::from_secs(3);

@@ -13,7 +13,8 @@ use experiment::environment;
 use experiment::exit::Failure;
 use experiment::measure::start_rig;
 use experiment::pods::barrier::GeneratorBarrier;
-use experiment::pods::load_spec::{GeneratorJob, LoadSpec, Meeting};
+use experiment::pods::generator_job::GeneratorJob;
+use experiment::pods::load_spec::{LoadSpec, Meeting};
 use experiment::pods::manifests::OfSystems;
 use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::{cleanup_task, single_load};
@@ -166,20 +167,20 @@ fn flags_of_generators(command: &[String]) -> Result<Vec<String>, Failure> {
         let letters = word.strip_prefix('-');
         letters.is_some_and(|it| !it.is_empty() && it.chars().all(|letter| letter == 'v'))
     };
-    let mut words = command.iter().skip(1).peekable();
+    let has_own_value = |word: &str| {
+        let mut values = OWN.iter().filter_map(|own| word.strip_prefix(own));
+        values.any(|rest| rest.starts_with('='))
+    };
+    let mut words = command.iter().skip(1);
     let mut flags = Vec::new();
     let mut is_named = false;
     while let Some(word) = words.next() {
+        let is_switch = OWN_SWITCHES.contains(&word.as_str()) || is_verbose(word);
         if OWN.contains(&word.as_str()) {
             words.next();
-        } else if OWN_SWITCHES.contains(&word.as_str()) || is_verbose(word) {
-        } else if OWN
-            .iter()
-            .any(|own| word.strip_prefix(own).is_some_and(|it| it.starts_with('=')))
-        {
         } else if !is_named && word == "load" {
             is_named = true;
-        } else {
+        } else if !is_switch && !has_own_value(word) {
             flags.push(word.clone());
         }
     }
