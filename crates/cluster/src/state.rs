@@ -136,6 +136,12 @@ fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
     containers.into_iter().flatten()
 }
 
+/// The states of the containers that run before the others, and then of the others.
+fn all_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
+    let before = pod["status"]["initContainerStatuses"].as_array();
+    before.into_iter().flatten().chain(statuses(pod))
+}
+
 /// The container of a pod of ours that never restarts. The other containers of the pod came from an admission
 /// webhook, such as the proxy of a service mesh, and may run for ever. Pods of a user's manifests have no such container.
 fn own_container(pod: &Value) -> Option<&'static str> {
@@ -159,7 +165,7 @@ fn container_of(pod: &Value) -> Option<&str> {
         it["state"]["terminated"]["exitCode"].as_i64().unwrap_or(0) != 0
             || it["state"]["waiting"].is_object()
     };
-    let troubled = statuses(pod).find(has_trouble);
+    let troubled = all_statuses(pod).find(has_trouble);
     own_container(pod)
         .or_else(|| troubled.and_then(|it| it["name"].as_str()))
         .or_else(|| pod["spec"]["containers"][0]["name"].as_str())
@@ -208,7 +214,7 @@ fn phase(pod: &Value) -> Phase {
         return disrupted(status).map_or(Phase::Leaving, Phase::Lost);
     }
     let containers = || status["containerStatuses"].as_array().into_iter().flatten();
-    for container in containers() {
+    for container in all_statuses(pod) {
         let waiting = &container["state"]["waiting"];
         let reason = said(&waiting["reason"]);
         if HOPELESS.contains(&reason.as_str()) {
@@ -324,6 +330,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_container_that_runs_before_the_others_and_fails_is_named_with_its_end() {
+        let pod = json!({
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "api"}]},
+            "status": {
+                "phase": "Pending",
+                "initContainerStatuses": [{
+                    "name": "migrate",
+                    "restartCount": 3,
+                    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}},
+                    "lastState": {"terminated": {"exitCode": 2}},
+                }],
+                "containerStatuses": [{
+                    "name": "api",
+                    "restartCount": 0,
+                    "state": {"waiting": {"reason": "PodInitializing"}},
+                }],
+            },
+        });
+        let pod = PodState::of(&pod);
+        let Phase::Failed(why) = &pod.phase else {
+            panic!("{pod:?}");
+        };
+        assert!(why.contains("CrashLoopBackOff: back-off 40s"), "{why}");
+        assert!(why.contains("ended with exit code 2"), "{why}");
+        assert_eq!(pod.container.as_deref(), Some("migrate"));
+    }
 
     fn phase_of(status: &Value) -> Phase {
         PodState::of(&json!({"metadata": {"name": "p"}, "status": status})).phase

@@ -7,12 +7,16 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::client::TestClient;
 use crate::connection::{Connection, Request, Response};
+
+/// The longest time between two lines of a log that a test waits for.
+const SILENCE_MOST: Duration = Duration::from_secs(60);
 
 const NEVER_LOCKED: &str = "no thread locks it, so none can panic with it";
 
@@ -135,11 +139,12 @@ impl Process {
     /// Reads the log up to a line that contains this text, and returns that line.
     ///
     /// # Panics
-    /// Panics if the log ends before, or if the line is not JSON.
+    /// Panics if the log ends or is silent for a minute before, or if the line is not JSON.
     pub fn wait_for(&mut self, text: &str) -> Value {
         let log = self.log.get_mut().expect(NEVER_LOCKED);
-        let line = log.iter().find(|line| line.contains(text));
-        let line = line.unwrap_or_else(|| panic!("the log ended without `{text}`"));
+        let next = || log.recv_timeout(SILENCE_MOST).ok();
+        let line = std::iter::from_fn(next).find(|line| line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("the log ended or stopped without `{text}`"));
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 

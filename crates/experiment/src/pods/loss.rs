@@ -93,8 +93,15 @@ pub(crate) fn first_loss(
             _ => {}
         }
     }
+    // If no generator has given up, the cluster took away a pod that had not started.
+    let has_given_up =
+        |loss: &Loss| matches!(loss.rank, Rank::Taken | Rank::Reported | Rank::Ended);
+    if !losses.iter().any(has_given_up) {
+        let early = losses.iter_mut().filter(|it| it.rank == Rank::NeverCame);
+        early.for_each(|loss| loss.rank = Rank::Leaving);
+    }
     // A generator that has not started is a cause only if another one has given up.
-    if !losses.is_empty() {
+    if losses.iter().any(has_given_up) {
         for (index, pod) in now {
             if let Phase::Coming(why) = &pod.phase
                 && was_coming(index)
@@ -195,6 +202,23 @@ mod tests {
         // A generator that is still coming is no loss.
         let coming = BTreeMap::from([(0, generator(0, &json!({"phase": "Pending"}), None))]);
         assert_eq!(first_loss(&coming, &coming), None);
+    }
+
+    #[test]
+    fn a_pod_that_is_taken_away_before_it_starts_is_lost_to_the_cluster() {
+        let running = || generator(0, &json!({"phase": "Running"}), None);
+        let coming = json!({"phase": "Pending"});
+        let before = BTreeMap::from([(0, running()), (1, generator(1, &coming, None))]);
+        let leaving = BTreeMap::from([(0, running()), (1, generator(1, &coming, Some(8)))]);
+        let gone = BTreeMap::from([(0, running())]);
+        for now in [leaving, gone] {
+            let loss = first_loss(&before, &now).expect("a loss");
+            assert_eq!(
+                (loss.index, loss.is_of_the_cluster()),
+                (1, true),
+                "{loss:?}"
+            );
+        }
     }
 
     #[test]

@@ -184,7 +184,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     if let Some(folder) = &args.write_lab {
         return write(folder, &comparison, console);
     }
-    let lab = lab::parse(Path::new(FILE), &comparison.files()).map_err(|found| {
+    let files = comparison.files();
+    let lab = lab::parse(Path::new(FILE), &files).map_err(|found| {
         // The text contains values of flags, so its mistakes come from them.
         console.say(found.render(console.color));
         Failure::bad_input("the lab of these flags has mistakes. Nothing was started")
@@ -193,6 +194,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let served = args.serve.start(console)?;
     let running = Run {
         cluster: args.cluster.asked(),
+        unwritten: Some(&files),
         max_time: None,
         out: &args.out,
         consent: &args.consent,

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
                 return Err(Failure::bad_input(format!("in a cluster: {reason}")));
             }
             manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
-            files_of(lab)?;
+            files_of(lab, None)?;
             console.answer(&format!(
                 "- {} variants, possible in a cluster",
                 lab.variants.len() + 1

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     })?;
     let running = Run {
         cluster: None,
+        unwritten: None,
         max_time: None,
         out: &args.out,
         consent: &ConsentArgs::default(),

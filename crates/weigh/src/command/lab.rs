@@ -12,6 +12,7 @@ use experiment::console::Console;
 use experiment::environment;
 use experiment::exit::{Exit, Failure};
 use experiment::file_url::file_url;
+use experiment::files::Unwritten;
 use experiment::measure::Experiment;
 use experiment::published::{Account, Published};
 use experiment::record::{self, Unsaved};
@@ -252,6 +253,7 @@ impl Args {
             out: &self.out,
             consent: &self.consent,
             cluster: self.cluster.asked(),
+            unwritten: None,
             max_time: self.max_time,
             flamegraph: self.flamegraph,
             why: self.why,
@@ -271,6 +273,8 @@ pub(super) struct Run<'a> {
     pub(super) consent: &'a ConsentArgs,
     /// The cluster, if the lab does not run on this machine.
     pub(super) cluster: Option<&'a ClusterArgs>,
+    /// The files of a lab that is not on the disk. `None` if the lab is a file.
+    pub(super) unwritten: Option<&'a Unwritten>,
     /// The time limit of the command line. `None` without it.
     pub(super) max_time: Option<Duration>,
     pub(super) flamegraph: bool,

@@ -123,7 +123,7 @@ items:
     spec:
       serviceAccountName: api
       initContainers:
-        - {name: finds, image: IMAGE, imagePullPolicy: Never, args: [load, 'http://db-0.db:8080/', -n, '5', -c, '1', --yes-load, db-0.db]}
+        - {name: finds, image: IMAGE, imagePullPolicy: Never, args: [load, 'http://db-0.db:8080/', -n, '5', -c, '1']}
       containers:
         - {name: api, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080']}
 ";

@@ -8,7 +8,7 @@ use cluster::{ApiConnection, ClusterError};
 use experiment::console::Console;
 use experiment::environment;
 use experiment::exit::Failure;
-use experiment::files::{Disk, Kept};
+use experiment::files::{Disk, Kept, Unwritten};
 use experiment::measure::{ATTEMPTS, Experiment, Source, wanted};
 use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::waits::PodWaits;
@@ -45,7 +45,7 @@ impl Run<'_> {
             )));
         }
         self.consent.given().check_in_cluster(lab)?;
-        files_of(lab)
+        files_of(lab, self.unwritten)
     }
 
     /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
@@ -118,11 +118,15 @@ impl Run<'_> {
 ///
 /// # Errors
 /// When they are too large for a cluster, or changed meanwhile.
-pub(in crate::command) fn files_of(lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+pub(in crate::command) fn files_of(
+    lab: &Lab,
+    unwritten: Option<&Unwritten>,
+) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
     let kept = Kept::default();
-    let files = match lab::parse_with(&lab.path, &kept, &lab.asked) {
-        Ok(_) => kept.files(),
-        Err(_) => {
+    let files = match unwritten {
+        Some(Unwritten(files)) => files.clone(),
+        None if lab::parse_with(&lab.path, &kept, &lab.asked).is_ok() => kept.files(),
+        None => {
             return Err(Failure::bad_input(format!(
                 "`{}` changed while weigh read it. Start again",
                 lab.path.display()
