@@ -1,6 +1,6 @@
 //! A lab with systems that were started elsewhere, for a generator that only sends the load.
 
-use crate::experiment::{Attach, Elsewhere, Lab, Limits, Origin, Probe, Setup, Variant};
+use crate::experiment::{Elsewhere, Lab, Limits, Origin, Probe, Setup, Variant};
 
 impl Lab {
     /// Returns the lab with systems that already run, at the addresses that `place` returns by variant and
@@ -19,10 +19,7 @@ impl Lab {
             for setup in systems {
                 if let Origin::Elsewhere(url) = &mut setup.origin {
                     // The kubelets report the usage of pods, and a generator has no access to kubelets.
-                    url.attach = url
-                        .attach
-                        .take()
-                        .filter(|it| !matches!(it, Attach::Pods(_)));
+                    url.attach = None;
                     setup.needs.clear();
                     setup.is_shared = false;
                     continue;

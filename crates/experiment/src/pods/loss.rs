@@ -98,7 +98,10 @@ pub(crate) fn first_loss(
         |loss: &Loss| matches!(loss.rank, Rank::Taken | Rank::Reported | Rank::Ended);
     if !losses.iter().any(has_given_up) {
         let early = losses.iter_mut().filter(|it| it.rank == Rank::NeverCame);
-        early.for_each(|loss| loss.rank = Rank::Leaving);
+        for loss in early {
+            loss.rank = Rank::Leaving;
+            "was removed before it started".clone_into(&mut loss.why);
+        }
     }
     // A generator that has not started is a cause only if another one has given up.
     if losses.iter().any(has_given_up) {
@@ -218,6 +221,7 @@ mod tests {
                 (1, true),
                 "{loss:?}"
             );
+            assert_eq!(loss.why, "was removed before it started");
         }
     }
 

@@ -96,7 +96,12 @@ fn of_url(system: &str, url: &Elsewhere) -> Option<String> {
         ));
     }
     let key = match url.attach.as_ref()? {
-        Attach::Metrics(_) | Attach::Pods(_) => return None,
+        Attach::Pods(_) => return None,
+        Attach::Metrics(_) => {
+            return Some(format!(
+                "`{system}` has `attach: {{metrics: …}}`, but a cluster reads processor time and memory from kubelets. Write the labels of its pods, such as `attach: {{pods: app={system}}}`"
+            ));
+        }
         Attach::Pid(_) => "pid",
         Attach::Cgroup(_) => "cgroup",
         Attach::Container(_) => "container",
@@ -157,7 +162,6 @@ mod tests {
         for url in [
             "{url: 'http://web.shop.svc'}",
             "{url: 'https://10.1.2.3:8443', attach: {pods: 'app=web,tier in (front)'}}",
-            "{url: 'http://web', attach: {metrics: 'http://web:9090/metrics'}}",
         ] {
             assert_eq!(refusal(&lab(RATE, url), 2), None, "{url}");
         }
@@ -239,6 +243,10 @@ mod tests {
             (
                 "{url: 'http://web:80', attach: {pid: 4711}}",
                 "`attach: {pid: …}`",
+            ),
+            (
+                "{url: 'http://web', attach: {metrics: 'http://web:9090/metrics'}}",
+                "from kubelets",
             ),
             (
                 "{url: 'http://web:80', attach: {container: web-1}}",

@@ -102,18 +102,12 @@ impl Experiment<'_> {
             own.map(|one| usage(&one.setup.system, &stage.counted_of(one, seen.pods)))
                 .collect()
         };
-        let attached = |system: &str| -> Option<SystemUsage> {
-            let mut all = seen.attached.iter();
-            let own = all.find(|it| it.id == id && it.system == system)?;
-            Some(usage(system, &own.pods.iter().collect::<Vec<_>>()))
-        };
-        let is_elsewhere =
-            |read: &&SystemUsage| wanted.iter().all(|one| one.setup.system != read.name);
-        // The first generator has read the metrics of a system that runs already.
-        let elsewhere = part.systems.iter().filter(is_elsewhere);
-        let elsewhere = elsewhere.map(|read| attached(&read.name).unwrap_or_else(|| read.clone()));
+        let of_variant = seen.attached.iter().filter(|it| it.id == id);
+        let attached: Vec<SystemUsage> = of_variant
+            .map(|it| usage(&it.system, &it.pods.iter().collect::<Vec<_>>()))
+            .collect();
         let mut own = started(false);
-        own.extend(elsewhere);
+        own.extend(attached);
         (own, started(true))
     }
 }

@@ -27,6 +27,11 @@ use crate::websocket_args::WebSocketArgs;
 /// checked. The load ends at -n or -z, whichever comes first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHORT_EXAMPLES, after_long_help = EXAMPLES)]
+// The short help of a load fits on a screen.
+#[command(mut_args(|arg| match arg.get_help_heading() {
+    Some("In a cluster") => arg.hide_short_help(true),
+    _ => arg,
+}))]
 #[group(skip)]
 pub(crate) struct Args {
     /// The URL to load: http://HOST:PORT/PATH, or https, ws or wss.
