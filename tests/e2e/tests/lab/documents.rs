@@ -12,7 +12,15 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// Beginnings of commands that are not run here, each with the reason.
-const ELSEWHERE: [(&str, &str); 23] = [
+const ELSEWHERE: [(&str, &str); 25] = [
+    (
+        "weigh ab http://web-a.shop.svc",
+        "it needs a cluster; systems::kubernetes compares two Services",
+    ),
+    (
+        "weigh load http://web-a.shop.svc",
+        "it needs a cluster; systems::kubernetes loads a Service",
+    ),
     (
         "weigh init --compose",
         "it needs compose; lab::compose has tests of it",
