@@ -10,7 +10,7 @@
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
 //! | the time limits of pods | [`waits`] |
-//! | the input of a generator | [`generator_job`], [`round_spec`], [`load_spec`] |
+//! | the input of a generator | [`generator_job`], [`round_spec`], [`load_spec`], [`meeting`] |
 //! | a single load without systems | [`single_load`] |
 //! | the connections between generators | [`barrier`] |
 //! | the result of a generator | [`result`] |
@@ -22,6 +22,7 @@ pub mod generator_job;
 pub mod load_spec;
 mod loss;
 pub mod manifests;
+pub mod meeting;
 pub mod refusal;
 pub mod result;
 pub mod round_spec;

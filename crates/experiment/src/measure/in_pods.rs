@@ -31,6 +31,7 @@ use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::{Invalid, PodLog, last_words};
 use crate::pods::generator_job::GeneratorJob;
+use crate::pods::meeting::Meeting;
 use crate::pods::round_spec::{RoundSpec, ThisRound};
 use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::start_progress::{Cause, StartFailure};
@@ -434,10 +435,12 @@ impl Experiment<'_> {
             number: round.number,
             variants: names,
             places,
-            generators: stage.generators,
-            barrier: stage.barrier(),
-            wait: stage.waits.met(),
-            token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
+            meeting: Meeting::of(
+                stage.generators,
+                stage.barrier(),
+                sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
+                stage.waits.met(),
+            ),
         };
         let spec = RoundSpec::of(
             lab,

@@ -5,14 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
-use super::barrier::{self, BarrierAddress};
-use crate::environment;
+use super::meeting::{Meeting, decoded, encoded};
 use crate::files::Unwritten;
 
 /// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
@@ -23,8 +20,7 @@ pub const BARRIER_PORT: u16 = 7100;
 /// The job of the generators of a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoundSpec {
-    /// The version of `weigh` that created the job. Another version would plan differently.
-    pub weigh: String,
+    pub meeting: Meeting,
     /// Path of the lab file.
     lab: PathBuf,
     /// All files of the lab, in base64.
@@ -41,14 +37,6 @@ pub struct RoundSpec {
     /// Number of the round, from 0.
     pub round: usize,
     rounds: u32,
-    generators: u32,
-    /// Address of the first generator for the other generators.
-    #[serde(rename = "meeting")]
-    barrier: SocketAddr,
-    /// A secret that only the generators of this round share.
-    token: String,
-    /// Time limit of the barrier, in seconds.
-    pub(crate) wait_s: u64,
     /// The address of each system of each variant.
     places: Vec<Place>,
 }
@@ -68,11 +56,7 @@ pub(crate) struct ThisRound {
     pub(crate) number: usize,
     pub(crate) variants: Vec<String>,
     pub(crate) places: Vec<Place>,
-    pub(crate) generators: u32,
-    pub(crate) barrier: SocketAddr,
-    pub(crate) token: String,
-    /// Time limit of the barrier.
-    pub(crate) wait: Duration,
+    pub(crate) meeting: Meeting,
 }
 
 /// Refuses a lab with files that are too large for the Secret of its generators.
@@ -106,11 +90,13 @@ pub fn check_files(
         number: lab.rounds as usize,
         places: places.collect(),
         variants: variants.clone(),
-        generators: lab.generators,
-        barrier: nowhere,
-        // As long as a SHA-256.
-        token: "0".repeat(64),
-        wait: Duration::from_secs(999),
+        meeting: Meeting::of(
+            lab.generators,
+            nowhere,
+            // As long as a SHA-256.
+            "0".repeat(64),
+            Duration::from_secs(999),
+        ),
     };
     let spec = RoundSpec::of(lab, u64::MAX, files, settings, round);
     let text = serde_json::to_vec(&spec).map_err(|error| error.to_string())?;
@@ -139,13 +125,10 @@ impl RoundSpec {
         settings: &[(String, String)],
         round: ThisRound,
     ) -> RoundSpec {
-        let files = files
-            .iter()
-            .map(|(path, content)| (path.clone(), STANDARD.encode(content)));
         RoundSpec {
-            weigh: environment::version().version,
+            meeting: round.meeting,
             lab: lab.path.clone(),
-            files: files.collect(),
+            files: encoded(files.iter().map(|(path, content)| (path, content))),
             settings: settings.to_vec(),
             variants: round.variants,
             load: lab.load.clone(),
@@ -154,29 +137,7 @@ impl RoundSpec {
             seed,
             round: round.number,
             rounds: lab.rounds,
-            generators: round.generators,
-            barrier: round.barrier,
-            token: round.token,
-            wait_s: round.wait.as_secs(),
             places: round.places,
-        }
-    }
-
-    /// The shard of a generator. `index` counts from 0.
-    ///
-    /// # Errors
-    /// When there is no such part.
-    pub fn shard(&self, index: u32) -> Result<Shard, String> {
-        Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
-    }
-
-    /// The addresses of the barrier. By default the first generator listens at all addresses of its pod.
-    pub fn barrier(&self, listen: Option<SocketAddr>) -> BarrierAddress<'_> {
-        BarrierAddress {
-            listen: listen.unwrap_or_else(|| barrier::listen(self.barrier)),
-            connect: self.barrier,
-            token: &self.token,
-            within: Duration::from_secs(self.wait_s),
         }
     }
 
@@ -184,22 +145,9 @@ impl RoundSpec {
     /// requests of all generators.
     ///
     /// # Errors
-    /// When the job comes from another version of `weigh`.
+    /// When the job is damaged.
     pub fn lab(&self, shard: Shard) -> Result<Lab, String> {
-        let own = environment::version().version;
-        if self.weigh != own {
-            return Err(format!(
-                "the image has weigh {own}, but the run has weigh {}. Use the image of the same version",
-                self.weigh
-            ));
-        }
-        let mut files = Vec::new();
-        for (path, content) in &self.files {
-            let content = STANDARD
-                .decode(content)
-                .map_err(|error| error.to_string())?;
-            files.push((path.clone(), content));
-        }
+        let files = decoded(&self.files)?;
         let mut lab = lab::parse_with(&self.lab, &Unwritten(files), &self.settings)
             .map_err(|mistakes| mistakes.render(false))?;
         lab.load = self.load.clone();
@@ -289,10 +237,12 @@ mod tests {
             number: 3,
             variants: vec!["a".to_owned(), "c".to_owned()],
             places: vec![place("a", 1), place("c", 3)],
-            generators: 2,
-            barrier: SocketAddr::new(ip(9), BARRIER_PORT),
-            token: "t".to_owned(),
-            wait: Duration::from_secs(60),
+            meeting: Meeting::of(
+                2,
+                SocketAddr::new(ip(9), BARRIER_PORT),
+                "t".to_owned(),
+                Duration::from_secs(60),
+            ),
         };
         let spec = RoundSpec::of(&lab, 7, &files, &[], round);
         let text = serde_json::to_string(&spec).expect("JSON");
@@ -302,7 +252,9 @@ mod tests {
     #[test]
     fn a_generator_reads_the_same_lab_with_the_addresses_of_its_systems() {
         let spec = spec();
-        let lab = spec.lab(spec.shard(0).expect("a shard")).expect("a lab");
+        let lab = spec
+            .lab(spec.meeting.shard(0).expect("a shard"))
+            .expect("a lab");
         assert_eq!(lab.names(), ["a", "c"]);
         assert_eq!(lab.seed, Some(7));
         let places: Vec<&str> = lab
@@ -317,9 +269,11 @@ mod tests {
         assert_eq!(places, ["10.0.0.1", "10.0.0.3"]);
         assert_eq!(lab.baseline.proofs.len(), 1);
         // Only the first generator compares the counters of systems with all requests.
-        let other = spec.lab(spec.shard(1).expect("a shard")).expect("a lab");
+        let other = spec
+            .lab(spec.meeting.shard(1).expect("a shard"))
+            .expect("a lab");
         assert!(other.baseline.proofs.is_empty());
-        assert!(spec.shard(2).is_err());
+        assert!(spec.meeting.shard(2).is_err());
     }
 
     #[test]
@@ -341,8 +295,10 @@ mod tests {
     #[test]
     fn a_cluster_with_ipv6_has_its_addresses_everywhere() {
         let spec = spec_at(&|last| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)]));
-        assert_eq!(spec.barrier(None).listen.to_string(), "[::]:7100");
-        let lab = spec.lab(spec.shard(0).expect("a shard")).expect("a lab");
+        assert_eq!(spec.meeting.barrier(None).listen.to_string(), "[::]:7100");
+        let lab = spec
+            .lab(spec.meeting.shard(0).expect("a shard"))
+            .expect("a lab");
         let setup = &lab.baseline.systems()[0];
         let elsewhere = setup.elsewhere().expect("it runs already");
         assert_eq!(
@@ -350,19 +306,12 @@ mod tests {
             ("[fd00::1]", "[fd00::1]:80")
         );
         assert_eq!(
-            super::tests::spec().barrier(None).listen.to_string(),
+            super::tests::spec()
+                .meeting
+                .barrier(None)
+                .listen
+                .to_string(),
             "0.0.0.0:7100"
         );
-    }
-
-    #[test]
-    fn a_generator_of_another_version_refuses() {
-        let mut spec = spec();
-        spec.weigh = "0.0.0".to_owned();
-        let refused = spec
-            .lab(spec.shard(0).expect("a shard"))
-            .err()
-            .unwrap_or_default();
-        assert!(refused.contains("the run has weigh 0.0.0"), "{refused}");
     }
 }

@@ -44,8 +44,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let recording = match generator_job::read(&args.told).map_err(Failure::bad_input)? {
         GeneratorJob::Round(spec) => of_round(args, &spec, console, stop)?,
         GeneratorJob::Load(spec) => {
-            let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
-            let barrier = GeneratorBarrier::join(shard, &spec.barrier(args.listen));
+            let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
+            let barrier = GeneratorBarrier::join(shard, &spec.meeting.barrier(args.listen));
             let barrier = barrier.map_err(Failure::not_ready)?;
             in_cluster::sent_shard(&spec, shard, barrier, console, stop)?
         }
@@ -67,11 +67,11 @@ fn of_round(
     console: Console,
     stop: &StopSignal,
 ) -> Result<Recording, Failure> {
-    let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
+    let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
     let lab = spec.lab(shard).map_err(Failure::bad_input)?;
     let addresses = Addresses::unasked(&lab)?;
-    let barrier =
-        GeneratorBarrier::join(shard, &spec.barrier(args.listen)).map_err(Failure::not_ready)?;
+    let barrier = GeneratorBarrier::join(shard, &spec.meeting.barrier(args.listen))
+        .map_err(Failure::not_ready)?;
     let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
     let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
     experiment.send_shard(spec.round, peers)

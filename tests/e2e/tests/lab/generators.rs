@@ -56,7 +56,10 @@ impl Job<'_> {
             json!({"variant": variant, "system": "server", "address": address, "instances": []})
         };
         let round = json!({
-            "weigh": env!("CARGO_PKG_VERSION"),
+            "meeting": {
+                "weigh": env!("CARGO_PKG_VERSION"), "generators": 2, "barrier": barrier,
+                "token": "t", "wait_s": 60,
+            },
             "lab": "l/lab.yaml",
             "files": files.collect::<serde_json::Map<String, Value>>(),
             "settings": [],
@@ -65,8 +68,7 @@ impl Job<'_> {
                 "loop": "open", "phases": [phase], "arrival": "uniform",
                 "connections_max": 20, "requests": null,
             },
-            "warmup_us": 0, "settle": null, "seed": 7, "round": 0, "rounds": 1, "generators": 2,
-            "meeting": barrier, "token": "t", "wait_s": 60,
+            "warmup_us": 0, "settle": null, "seed": 7, "round": 0, "rounds": 1,
             "places": [place("a"), place("b")],
         });
         json!({"round": round})

@@ -14,8 +14,9 @@ use experiment::exit::Failure;
 use experiment::measure::start_rig;
 use experiment::pods::barrier::GeneratorBarrier;
 use experiment::pods::generator_job::GeneratorJob;
-use experiment::pods::load_spec::{LoadSpec, Meeting};
+use experiment::pods::load_spec::LoadSpec;
 use experiment::pods::manifests::OfSystems;
+use experiment::pods::meeting::Meeting;
 use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::{cleanup_task, single_load};
 use experiment::progress::Progress;
@@ -107,12 +108,7 @@ pub(super) fn send(
     let stage = stage.map_err(|error| no_cluster(&error))?;
     let token = sha256(format!("{id} {:?}", environment::now()).as_bytes());
     let job = |barrier| {
-        let meeting = Meeting {
-            generators,
-            barrier,
-            token,
-            within: waits.met(),
-        };
+        let meeting = Meeting::of(generators, barrier, token, waits.met());
         GeneratorJob::Load(LoadSpec::of(flags, &files, meeting))
     };
     let sent = single_load::send(stage, &version, connection.namespace(), job)?;
