@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use cluster::ClusterError;
 use cluster::kubelet::Readings;
-use recording::{ClusterText, PlacedText, Recording};
+use recording::{ClusterText, Recording};
 
 use super::generator_job::GeneratorJob;
-use super::stage::{RoundError, Stage};
+use super::stage::{RoundError, Stage, placed_text};
 use crate::exit::Failure;
 
 /// The recordings of the generators of a single load, with the names of their pods.
@@ -51,15 +51,9 @@ fn generated(
     let (recordings, pods) = sent?;
     ended?;
     stage.know_nodes(&pods);
-    let placed = pods.iter().map(|pod| PlacedText {
-        pod: pod.name.clone(),
-        node: pod.node.clone(),
-        round: Some(1),
-        variant: None,
-        system: "generator".to_owned(),
-        quality: pod.qos.clone(),
-        image: pod.image.clone(),
-    });
+    let placed = pods
+        .iter()
+        .map(|pod| placed_text(pod, 1, None, "generator"));
     stage.placed = placed.collect();
     let names = pods.into_iter().map(|pod| pod.name);
     Ok(names.zip(recordings).collect())

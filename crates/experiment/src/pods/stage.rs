@@ -133,6 +133,24 @@ impl From<ClusterError> for RoundError {
     }
 }
 
+/// The place of a pod in a round, in the form of a recording.
+pub(crate) fn placed_text(
+    pod: &PodState,
+    round: u32,
+    variant: Option<String>,
+    system: &str,
+) -> PlacedText {
+    PlacedText {
+        pod: pod.name.clone(),
+        node: pod.node.clone(),
+        round: Some(round),
+        variant,
+        system: system.to_owned(),
+        quality: pod.qos.clone(),
+        image: pod.image.clone(),
+    }
+}
+
 impl<'c> Stage<'c> {
     /// Creates the owner object of the run, and the Services of all systems. They last for the run, so that
     /// addresses stay the same.

@@ -3,14 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{
-    Capture, CaptureFrom, Data, GrpcCall, GrpcDescriptors, Job, Measurement, Request, StatusRule,
-    Step, Version, walk,
-};
+use load::{Data, GrpcCall, GrpcDescriptors, Job, Measurement, Request, StatusRule, Version, walk};
 use model::{PlannedMessage, StatusPart};
 
 use crate::general;
 use crate::modern::{Act, Got, Modern, Parts};
+use crate::scenario::{captured, step};
 use crate::server::PATIENCE;
 use crate::{closed, get, job};
 
@@ -58,22 +56,6 @@ fn shop(got: &Got) -> Parts {
     }
 }
 
-fn captured(name: &str, pointer: &str) -> Capture {
-    Capture {
-        name: name.to_owned(),
-        from: CaptureFrom::Json(pointer.to_owned()),
-        pattern: None,
-    }
-}
-
-fn step(name: &str, captures: Vec<Capture>) -> Step {
-    Step {
-        name: name.to_owned(),
-        pause: Duration::ZERO,
-        captures,
-    }
-}
-
 /// Logs in, calls with the token and this rule for the status of HTTP, and sends a captured field over HTTP.
 fn entering(server: &Modern, login: StatusRule, call: StatusRule) -> Job {
     let target = general::target(server, VERSION, false);
@@ -95,9 +77,9 @@ fn entering(server: &Modern, login: StatusRule, call: StatusRule) -> Job {
     Job {
         requests: vec![first, request, last],
         steps: vec![
-            step("log in", captures),
-            step("call", vec![captured("said", "/text")]),
-            step("again", Vec::new()),
+            step("log in", Duration::ZERO, captures),
+            step("call", Duration::ZERO, vec![captured("said", "/text")]),
+            step("again", Duration::ZERO, Vec::new()),
         ],
         data: Some(Data::default()),
         ..job(&target, closed(2, 10))

@@ -18,17 +18,8 @@ use crate::{closed, get, job, measure, open};
 
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Runs `work` with the target of a null server. Returns the result and the counts of the server.
-fn with_null<T>(behavior: &Behavior, work: impl FnOnce(&Target) -> T) -> (T, Seen) {
-    with_early(behavior, None, work)
-}
-
-/// Runs `work` with a null server that handles 0-RTT in this way.
-pub(crate) fn with_early<T>(
-    behavior: &Behavior,
-    early: Option<NullEarlyData>,
-    work: impl FnOnce(&Target) -> T,
-) -> (T, Seen) {
+/// The socket and the certificate of a null server, and the target for its load.
+pub(crate) fn ready() -> (UdpSocket, NullCertificate, Target) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let certificate = NullCertificate::new(vec!["null.test".to_owned()]).unwrap();
     let target = Target {
@@ -40,6 +31,21 @@ pub(crate) fn with_early<T>(
             ..Protocol::default()
         },
     };
+    (socket, certificate, target)
+}
+
+/// Runs `work` with the target of a null server. Returns the result and the counts of the server.
+fn with_null<T>(behavior: &Behavior, work: impl FnOnce(&Target) -> T) -> (T, Seen) {
+    with_early(behavior, None, work)
+}
+
+/// Runs `work` with a null server that handles 0-RTT in this way.
+pub(crate) fn with_early<T>(
+    behavior: &Behavior,
+    early: Option<NullEarlyData>,
+    work: impl FnOnce(&Target) -> T,
+) -> (T, Seen) {
+    let (socket, certificate, target) = ready();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let server =

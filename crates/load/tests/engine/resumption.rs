@@ -1,19 +1,15 @@
 //! Handshakes with tickets of earlier connections, and requests before the end of a handshake (0-RTT).
 
-use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use load::null::{Behavior, NullCertificate, NullEarlyData, Pace, serve_http3};
-use load::{
-    Address, Failed, Handshakes, Job, Live, Measurement, Protocol, Resumption, Target, Trust,
-    Version, run,
-};
+use load::null::{Behavior, NullEarlyData, Pace, serve_http3};
+use load::{Failed, Handshakes, Job, Live, Measurement, Resumption, Target, Version, run};
 
 use crate::general::{HTTP2, speech, target};
 use crate::modern::{Act, Modern};
-use crate::null_http3::with_early;
+use crate::null_http3::{ready, with_early};
 use crate::{closed, job, measure, open};
 
 const ACCEPTS: Option<NullEarlyData> = Some(NullEarlyData {
@@ -172,17 +168,7 @@ fn a_request_that_may_not_come_twice_waits_for_the_handshake() {
 
 #[test]
 fn a_server_that_is_gone_fails_the_connection_although_there_is_a_ticket() {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let certificate = NullCertificate::new(vec!["null.test".to_owned()]).unwrap();
-    let target = Target {
-        address: Address::Tcp(socket.local_addr().unwrap()),
-        host: "null.test".to_owned(),
-        protocol: Protocol {
-            version: Version::Http3 { streams: 1 },
-            tls: Some(Trust::Authorities(certificate.pem().into_bytes())),
-            ..Protocol::default()
-        },
-    };
+    let (socket, certificate, target) = ready();
     let stop = AtomicBool::new(false);
     let measurement = thread::scope(|scope| {
         scope.spawn(|| {

@@ -41,7 +41,16 @@ fn shop(heard: &Heard) -> Server {
     })
 }
 
-fn step(name: &str, pause: Duration, captures: Vec<Capture>) -> Step {
+/// A value of a JSON response under this name.
+pub(crate) fn captured(name: &str, pointer: &str) -> Capture {
+    Capture {
+        name: name.to_owned(),
+        from: CaptureFrom::Json(pointer.to_owned()),
+        pattern: None,
+    }
+}
+
+pub(crate) fn step(name: &str, pause: Duration, captures: Vec<Capture>) -> Step {
     Step {
         name: name.to_owned(),
         pause,

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use load::{Capture, CaptureFrom, Framing, Job, Request, Step, StreamEnd, StreamRule, walk};
+use load::{Framing, Job, Request, StreamEnd, StreamRule, walk};
 use model::{GraphqlProtocol, Load, PlannedMessage, ReplyRule, WebSocketCall, WebSocketDialect};
 
+use crate::scenario::{captured, step};
 use crate::server::{Client, Server};
 use crate::websocket::{CLOSE, TEXT, frame, next, upgrade};
 use crate::{closed, get, job, measure, open};
@@ -57,22 +58,6 @@ fn converse(client: &mut Client, heard: &Heard) {
     }
 }
 
-fn capture(name: &str, pointer: &str) -> Capture {
-    Capture {
-        name: name.to_owned(),
-        from: CaptureFrom::Json(pointer.to_owned()),
-        pattern: None,
-    }
-}
-
-fn step(name: &str, captures: Vec<Capture>) -> Step {
-    Step {
-        name: name.to_owned(),
-        pause: Duration::ZERO,
-        captures,
-    }
-}
-
 /// Opens the conversation with the token of the login, and sends one more request of HTTP.
 fn entering(server: &Server, load: Load, call: WebSocketCall) -> Job {
     let mut job = job(&server.target, load);
@@ -87,10 +72,11 @@ fn entering(server: &Server, load: Load, call: WebSocketCall) -> Job {
     job.steps = vec![
         step(
             "log in",
-            vec![capture("token", "/token"), capture("id", "/id")],
+            Duration::ZERO,
+            vec![captured("token", "/token"), captured("id", "/id")],
         ),
-        step("subscribe", Vec::new()),
-        step("list", Vec::new()),
+        step("subscribe", Duration::ZERO, Vec::new()),
+        step("list", Duration::ZERO, Vec::new()),
     ];
     job
 }
@@ -250,7 +236,7 @@ fn a_step_after_a_conversation_does_not_wait_for_the_close_of_the_server() {
 fn a_conversation_captures_nothing() {
     let server = shop(&Heard::default(), "");
     let mut job = entering(&server, closed(1, 1), raw(&["a"], &[]));
-    job.steps[1].captures = vec![capture("more", "/a")];
+    job.steps[1].captures = vec![captured("more", "/a")];
     let error = walk(&job, 0).unwrap_err().to_string();
     assert!(error.contains("no value can be captured"), "{error}");
 }

@@ -1,13 +1,12 @@
 //! The description of a cluster in a recording: nodes, images and placement.
 
 use cluster::state::PodState;
-use recording::PlacedText;
 
 use super::PodsOfRound;
 use crate::measure::Experiment;
 use crate::measure::candidate_id::CandidateId;
 use crate::measure::pod_attached::AttachedPods;
-use crate::pods::stage::Stage;
+use crate::pods::stage::{Stage, placed_text};
 
 impl Experiment<'_> {
     /// Records the nodes and images of pods.
@@ -78,17 +77,5 @@ impl Experiment<'_> {
                 .map(|pod| placed_text(pod, round, Some(name.clone()), &one.system));
             stage.placed.extend(placed);
         }
-    }
-}
-
-fn placed_text(pod: &PodState, round: u32, variant: Option<String>, system: &str) -> PlacedText {
-    PlacedText {
-        pod: pod.name.clone(),
-        node: pod.node.clone(),
-        round: Some(round),
-        variant,
-        system: system.to_owned(),
-        quality: pod.qos.clone(),
-        image: pod.image.clone(),
     }
 }
