@@ -90,9 +90,14 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         };
         let recording: Value = serde_json::from_str(&text)?;
         let name = recording["lab"]["name"].as_str().unwrap_or_default();
-        // A lab may lie in a subfolder.
-        let path = root().join(recording["lab"]["path"].as_str().unwrap_or_default());
-        if path.starts_with(labs) && path.is_file() {
+        // The path is relative to the working folder of the run: the repository or `labs`. A lab may lie in a
+        // subfolder.
+        let path = recording["lab"]["path"].as_str().unwrap_or_default();
+        let is_ours = [root(), root().join("labs")].iter().any(|folder| {
+            let path = folder.join(path);
+            path.starts_with(labs) && path.is_file()
+        });
+        if is_ours {
             let text = without_places(&text, &recording["command"]);
             fs::write(records.join(name).with_extension("json"), text)?;
             adopted += 1;
