@@ -4,8 +4,10 @@
 //! not depend on a generator's own figures. The output names generators that are not installed, and leaves
 //! them out.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context as _, bail};
 
@@ -15,6 +17,7 @@ use crate::repository::root;
 mod generator;
 mod material;
 mod process;
+pub(crate) mod scaling;
 mod server;
 mod table;
 mod task;
@@ -55,6 +58,24 @@ pub(crate) struct Args {
 struct Setting {
     seconds: u32,
     connections: u32,
+    /// Number of cores of the generator. Generators with a flag for threads have one thread on each.
+    cores: u32,
+}
+
+impl Setting {
+    /// The cores of the generator, as `taskset` expects them. The server has core 0, and a generator shares it only
+    /// if the machine has no more cores.
+    fn cpu_list(self) -> String {
+        let machine = thread::available_parallelism().map_or(1, NonZero::get);
+        if usize::try_from(self.cores).is_ok_and(|cores| cores < machine) {
+            match self.cores {
+                1 => "1".to_owned(),
+                cores => format!("1-{cores}"),
+            }
+        } else {
+            format!("0-{}", machine - 1)
+        }
+    }
 }
 
 /// Figures of one run of a generator.
@@ -114,6 +135,7 @@ fn compare(
     let setting = Setting {
         seconds: args.seconds,
         connections: args.connections,
+        cores: 1,
     };
     let mut rows: Vec<Row> = generators
         .iter()
@@ -207,6 +229,7 @@ mod tests {
 
     #[test]
     fn the_committed_document_has_a_place_for_every_task() {
-        page::assert_places(DOCUMENT, &Task::ALL.map(Task::title));
+        let titles: Vec<_> = Task::ALL.iter().map(|task| task.title()).collect();
+        page::assert_places(DOCUMENT, &[titles, vec![scaling::TITLE]].concat());
     }
 }

@@ -29,6 +29,8 @@ enum Chore {
     Shape,
     /// Compare `weigh load` with other load generators on the same nginx worker.
     BenchLoad(bench::Args),
+    /// Compare `weigh load` with other load generators by the number of cores and connections.
+    BenchScaling(bench::scaling::Args),
     /// Check `weigh lab` with planted differences. With `--write`, the results go into
     /// METHODOLOGY.md.
     Aa(aa::Args),
@@ -86,6 +88,7 @@ impl Chore {
             Chore::Method => method::stamp(),
             Chore::Shape => shape::shape(),
             Chore::BenchLoad(args) => bench::load(&args),
+            Chore::BenchScaling(args) => bench::scaling::run(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Book => chores::book(&root().join("target/book")),
             Chore::Dist(args) => dist::run(&args),

@@ -18,7 +18,7 @@ pub(super) struct Generator {
     program: PathBuf,
     dialect: Dialect,
     task: Task,
-    url: String,
+    pub(super) url: String,
     /// The file with the schema of the calls of gRPC.
     schema: PathBuf,
     /// The file with the body to compare with.
@@ -162,6 +162,10 @@ impl Generator {
         is_on_path(&self.program)
     }
 
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The first words of its version output.
     pub(super) fn version(&self) -> String {
         let asked = self
@@ -190,7 +194,7 @@ impl Generator {
         let is_http2 = streams > 1;
         let line = match self.dialect {
             Dialect::Weigh => self.weigh_line(setting),
-            Dialect::Wrk => format!("-t1 -c{connections} -d{seconds}s {url}"),
+            Dialect::Wrk => format!("-t{} -c{connections} -d{seconds}s {url}", setting.cores),
             Dialect::Ab => format!("-k -q -c {connections} -t {seconds} -n 100000000 {url}"),
             Dialect::Hey => format!("-cpus 1 -c {connections} -z {seconds}s {url}"),
             Dialect::Oha => {
@@ -266,7 +270,11 @@ impl Generator {
             Task::Sse if self.name != BYTES => format!("--stream sse --events {EVENTS}"),
             _ => String::new(),
         };
-        format!("load {url} {version} {call} -c {connections} {end} --format json")
+        let threads = match setting.cores {
+            1 => String::new(),
+            cores => format!("--threads {cores}"),
+        };
+        format!("load {url} {version} {call} -c {connections} {threads} {end} --format json")
     }
 
     /// The address and the method of a call.
@@ -275,7 +283,7 @@ impl Generator {
         after.split_once('/').unwrap_or((after, ""))
     }
 
-    /// One run, pinned to the core next to the server's core.
+    /// One run, pinned to the cores next to the server's core.
     pub(super) fn run(&self, setting: Setting, server: &dyn Server) -> anyhow::Result<Sample> {
         let folder = tempfile::tempdir()?;
         let (script, output) = (folder.path().join("script"), folder.path().join("output"));
@@ -289,7 +297,7 @@ impl Generator {
         )?;
         let before = server.requests()?;
         let mut child = Command::new("taskset")
-            .args(["--cpu-list", "1"])
+            .args(["--cpu-list", &setting.cpu_list()])
             .arg(&self.program)
             .args(self.arguments(setting))
             .stdin(File::open(&script)?)
@@ -404,6 +412,7 @@ mod tests {
         let setting = Setting {
             seconds: 2,
             connections: 100,
+            cores: 1,
         };
         let lines = |task| -> Vec<String> {
             let all = all(task, Path::new("weigh"), &Nowhere, &material);

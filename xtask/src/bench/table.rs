@@ -6,7 +6,7 @@ use super::task::Task;
 use super::{Row, Sample, Setting};
 
 /// A figure of a run.
-type Column = fn(&Sample) -> f64;
+pub(super) type Column = fn(&Sample) -> f64;
 
 /// The subject of a page, without its rows.
 pub(super) struct Scene<'a> {
@@ -70,7 +70,7 @@ pub(super) fn page(rows: &[Row], scene: &Scene<'_>) -> String {
 }
 
 /// The lowest, median and highest value of a column.
-fn spread(samples: &[Sample], column: Column) -> (f64, f64, f64) {
+pub(super) fn spread(samples: &[Sample], column: Column) -> (f64, f64, f64) {
     let mut values: Vec<f64> = samples.iter().map(column).collect();
     values.sort_by(f64::total_cmp);
     let (Some(low), Some(high)) = (values.first(), values.last()) else {
@@ -85,7 +85,7 @@ fn spread(samples: &[Sample], column: Column) -> (f64, f64, f64) {
     (*low, middle, *high)
 }
 
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus
         .lines()

@@ -112,7 +112,7 @@ fn config(folder: &Path, ports: Ports) -> String {
     } = ports;
     format!(
         "daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\n\
-         events {{ worker_connections 4096; }}\n\
+         events {{ worker_connections 16384; }}\n\
          http {{\n  access_log off;\n  keepalive_requests 100000000;\n  keepalive_timeout 600s;\n  \
          open_file_cache max=10;\n  default_type application/json;\n  \
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
