@@ -77,7 +77,24 @@ pub enum Network {
         port: u16,
         /// Address on this machine that publishes this port.
         published: SocketAddr,
+        /// True if the port is published over UDP too.
+        is_over_udp: bool,
     },
+}
+
+impl Network {
+    /// Returns the published ports of the container, in the notation of the engine: `8080/tcp`.
+    fn ports(&self) -> Vec<String> {
+        match self {
+            Network::Host => Vec::new(),
+            Network::Bridge {
+                port, is_over_udp, ..
+            } => {
+                let udp = is_over_udp.then(|| format!("{port}/udp"));
+                std::iter::once(format!("{port}/tcp")).chain(udp).collect()
+            }
+        }
+    }
 }
 
 /// Limits of a container's use of the machine.
@@ -236,17 +253,14 @@ fn body_of(spec: &ContainerSpec) -> ContainerCreateBody {
         .env
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
-    let port = match &spec.network {
-        Network::Host => None,
-        Network::Bridge { port, .. } => Some(format!("{port}/tcp")),
-    };
+    let ports = spec.network.ports();
     ContainerCreateBody {
         image: Some(spec.image.clone()),
         cmd: (!spec.command.is_empty()).then(|| spec.command.clone()),
         env: Some(env.collect()),
         user: spec.user.clone(),
         labels: Some(run::labels(&spec.run)),
-        exposed_ports: port.map(|port| vec![port]),
+        exposed_ports: (!ports.is_empty()).then_some(ports),
         healthcheck: (!spec.checks_health).then(|| HealthConfig {
             // `NONE` switches off a health check of the image.
             test: Some(vec!["NONE".to_owned()]),
@@ -275,16 +289,15 @@ fn host_config_of(spec: &ContainerSpec) -> HostConfig {
     let (network_mode, port_bindings) = match &spec.network {
         Network::Host => ("host".to_owned(), None),
         Network::Bridge {
-            network,
-            port,
-            published,
+            network, published, ..
         } => {
             let binding = PortBinding {
                 host_ip: Some(published.ip().to_string()),
                 host_port: Some(published.port().to_string()),
             };
-            let bindings = HashMap::from([(format!("{port}/tcp"), Some(vec![binding]))]);
-            (network.clone(), Some(bindings))
+            let ports = spec.network.ports().into_iter();
+            let bindings = ports.map(|port| (port, Some(vec![binding.clone()])));
+            (network.clone(), Some(bindings.collect()))
         }
     };
     HostConfig {

@@ -136,6 +136,7 @@ fn spec() -> ContainerSpec {
             network: "run".to_owned(),
             port: 80,
             published: "127.0.0.1:10000".parse().unwrap(),
+            is_over_udp: true,
         },
         resources: Resources {
             cpus: Some(0.25),
@@ -200,7 +201,8 @@ fn a_container_is_made_as_it_was_said_and_carries_its_run() {
         r#""Memory":67108864"#,
         r#""MemorySwap":67108864"#,
         r#""CpusetCpus":"0,2""#,
-        r#""HostIp":"127.0.0.1","HostPort":"10000""#,
+        r#""80/tcp":[{"HostIp":"127.0.0.1","HostPort":"10000"}]"#,
+        r#""80/udp":[{"HostIp":"127.0.0.1","HostPort":"10000"}]"#,
         r#""Test":["NONE"]"#,
     ] {
         assert!(asked.contains(words), "{words} in {asked}");

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use engine::{ContainerError, ContainerSpec, Engine, Health, Mount, Resources};
 use lab::{Container, Endpoint, Network, Probe, Setup, Volume};
+use load::Version;
 use model::InvalidKind;
 use rig::{Attached, Enforced, Rig, Usage};
 
@@ -168,6 +169,10 @@ impl Seen {
     }
 }
 
+fn is_http3(setup: &Setup) -> bool {
+    matches!(setup.http, Version::Http3 { .. })
+}
+
 fn spec_of(
     run: &str,
     setup: &Setup,
@@ -180,6 +185,7 @@ fn spec_of(
             network: run.to_owned(),
             port,
             published: start.place.address,
+            is_over_udp: is_http3(setup),
         },
     };
     let mounts = container.volumes.iter().map(|volume| match volume {
@@ -291,7 +297,9 @@ impl RunningContainer {
         loop {
             let tried = match setup.ready.probe {
                 Probe::Healthy => self.health(),
-                Probe::Listening if self.inner.is_some() => stays_connected(self.address),
+                Probe::Listening if self.inner.is_some() && !is_http3(setup) => {
+                    stays_connected(self.address)
+                }
                 Probe::Listening | Probe::Answers { .. } => probe(),
             };
             let time = instant().duration_since(began);

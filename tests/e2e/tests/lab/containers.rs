@@ -197,6 +197,30 @@ fn containers_at_the_same_port_within_are_not_in_the_way_of_each_other() {
 }
 
 #[test]
+fn a_container_on_a_bridge_answers_over_http_3() {
+    let Some(engine) = Engine::find() else { return };
+    let keys = BRIDGE.replace("null-server", "null-server --http3");
+    let run = World::of_lab(&format!(
+        "question: Does UDP reach a container?\n\
+         load: {{connections: 2, count: 40, http3: on, insecure: on}}\nrounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    scheme: https\n{}\
+         baseline: {{name: a}}\nvariants: [{{name: b}}]\n",
+        container(&keys)
+    ))
+    .file("Dockerfile", IMAGE)
+    .file(".dockerignore", "*\n!marker\n")
+    .file("marker", "");
+    let weigh = run.start();
+    let pid = weigh.id();
+    let recording = run.finish(weigh).ran().recording();
+    for variant in ["a", "b"] {
+        let rounds = e2e::rounds_of(&recording, variant);
+        assert_eq!(rounds[0]["outcomes"]["passed"], 40, "{recording:#}");
+    }
+    assert!(engine.is_empty_of(pid));
+}
+
+#[test]
 fn a_container_reads_configuration_files_of_its_start() {
     let Some(_engine) = Engine::find() else {
         return;
