@@ -1,9 +1,16 @@
 #!/bin/sh
-# Makes an authority, a certificate for this machine's own address, and one for a client, in a folder:
-# certificates.sh FOLDER. What is there and valid for another month stays.
+# Makes an authority, a certificate for this machine's own address and other names, and one for a client, in a
+# folder: certificates.sh FOLDER [NAME…]. What is there and valid for another month stays.
 set -eu
 folder=$1
-if openssl x509 -checkend 2592000 -noout -in "$folder/both.pem" >/dev/null 2>&1; then
+shift
+is_good() { # NAME…
+  openssl x509 -checkend 2592000 -noout -in "$folder/both.pem" >/dev/null 2>&1 || return
+  for name; do
+    openssl x509 -checkhost "$name" -noout -in "$folder/both.pem" | grep -q "does match" || return
+  done
+}
+if is_good "$@"; then
   exit 0
 fi
 mkdir -p "$folder"
@@ -19,7 +26,8 @@ sign() { # NAME EXTENSIONS
   openssl x509 -req -in "$work/$1.csr" -CA "$work/authority.pem" -CAkey "$work/authority.key" -CAcreateserial \
     -days 365 -extfile "$work/$1.ext" -out "$work/$1.pem" 2>/dev/null
 }
-sign server "subjectAltName=IP:127.0.0.1,DNS:localhost"
+names=$(printf ',DNS:%s' localhost "$@")
+sign server "subjectAltName=IP:127.0.0.1$names"
 sign client "extendedKeyUsage=clientAuth"
 cat "$work/server.pem" "$work/server.key" > "$work/both.pem"
 mv "$work"/authority.pem "$work"/both.pem "$work"/server.pem "$work"/server.key \

@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// Beginnings of commands that are not run here, each with the reason.
-const ELSEWHERE: [(&str, &str); 25] = [
+const ELSEWHERE: [(&str, &str); 27] = [
     (
         "weigh ab http://web-a.shop.svc",
         "it needs a cluster; systems::kubernetes compares two Services",
@@ -49,6 +49,14 @@ const ELSEWHERE: [(&str, &str); 25] = [
     (
         "target/release/weigh lab containers/manifests",
         "it needs a cluster; systems::kubernetes runs such a lab",
+    ),
+    (
+        "target/release/weigh lab containers/mesh",
+        "it needs a cluster and Envoy",
+    ),
+    (
+        "labs/layers/certificates.sh",
+        "it makes the certificates of that lab",
     ),
     (
         "target/release/weigh lab containers/ways",
