@@ -4,6 +4,7 @@ mod attack;
 mod charts;
 mod graphiql_page;
 mod kubernetes;
+mod kubernetes_access;
 mod kubernetes_pods;
 mod kubernetes_reasons;
 mod layers;
