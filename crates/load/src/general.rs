@@ -204,6 +204,7 @@ impl<'a> TokioEngine<'a> {
             endpoint.settle();
             endpoint.traffic.reset();
         }
+        self.tasks.spawn_local(heartbeat());
         let pace = pace(&state, &mut self.pacer, priority);
         self.tasks.block_on(&self.runtime, pace);
     }
@@ -233,11 +234,26 @@ impl<'a> TokioEngine<'a> {
     }
 }
 
+/// The time between two wakes of the [`heartbeat`].
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Keeps a timer of the runtime pending. A timer that becomes the earliest one writes to the runtime's event
+/// descriptor, which costs two system calls. Without this timer, the time limit of every request is such a timer, if no
+/// other request is under way.
+async fn heartbeat() {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+    }
+}
+
 /// Hands out slots until all have ended or the load was stopped.
 async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Priority) {
     priority.begin(state.clock.now_ns());
     loop {
-        state.dispatch();
+        if state.dispatch() {
+            // The slots leave before the pacer prepares its next wait.
+            tokio::task::yield_now().await;
+        }
         let now_ns = state.clock.now_ns();
         // A block, because no borrow of the lanes may last until the `await`.
         let horizon = {
@@ -305,16 +321,17 @@ impl EngineState {
         })
     }
 
-    /// Sends slots while there are slots and places for them. Iterations continue when their think time is
-    /// over.
-    fn dispatch(self: &Rc<EngineState>) {
-        self.resume();
+    /// Hands slots to places while there are slots and places for them. Iterations continue when their think time
+    /// is over. Returns true if a place has work now.
+    fn dispatch(self: &Rc<EngineState>) -> bool {
+        let mut has_work = self.resume();
         loop {
             let mut lanes = self.lanes.borrow_mut();
             let now_ns = self.clock.now_ns();
             let Some(lane) = lane::next_of(&lanes, now_ns) else {
-                return;
+                return has_work;
             };
+            has_work = true;
             let endpoint = &self.endpoints[lane];
             let queue = &mut lanes[lane].queue;
             let (Some(taken), Some(index)) = (
@@ -329,14 +346,17 @@ impl EngineState {
         }
     }
 
-    /// Continues the places with a think time that is over.
-    fn resume(&self) {
+    /// Continues the places with a think time that is over. Returns true if there was one.
+    fn resume(&self) -> bool {
+        let mut has_work = false;
         let now_ns = self.clock.now_ns();
         for (lane, endpoint) in self.lanes.borrow_mut().iter_mut().zip(&self.endpoints) {
             while let Some(index) = lane.queue.pop_waiting(now_ns) {
                 endpoint.resume(index);
+                has_work = true;
             }
         }
+        has_work
     }
 
     /// Waits until this time, to the microsecond.

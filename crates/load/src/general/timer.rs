@@ -104,7 +104,11 @@ impl Timer {
             match rustix::io::read(self.descriptor.get_ref(), &mut expirations) {
                 // The time was set again after it had run out.
                 Err(_) => ready.clear_ready(),
-                Ok(_) => return,
+                // It runs out once. Without this, the next sleep would begin with a read in vain.
+                Ok(_) => {
+                    ready.clear_ready();
+                    return;
+                }
             }
         }
     }
