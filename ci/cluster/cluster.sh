@@ -350,6 +350,7 @@ S
 # The cgroups of further nodes, in every hierarchy.
 cgroups() {
   local each hierarchy hierarchies=(/sys/fs/cgroup)
+  (($(nodes) > 1)) || return 0
   if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
     echo "+cpu +cpuset +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
   else
