@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::connection::name_of;
-
 /// A node, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeDescription {
@@ -34,7 +32,7 @@ impl NodeDescription {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let capacity = &node["status"]["capacity"];
         NodeDescription {
-            name: name_of(node).to_owned(),
+            name: text(&node["metadata"]["name"]),
             kernel: text(&info["kernelVersion"]),
             os: text(&info["osImage"]),
             runtime: text(&info["containerRuntimeVersion"]),
