@@ -1,17 +1,30 @@
 #!/usr/bin/env bash
-# A Kubernetes of one real node on this machine, for tests: built from the Go module proxy and Debian's
-# packages, without a registry of images and without a daemon.
+# A Kubernetes of one, two or three real nodes on this machine, for tests: built from the Go module proxy
+# and Debian's packages, without a registry of images and without a daemon.
 #
 #   cluster.sh build            put the programs into $WEIGH_CLUSTER/bin; what is there stays
-#   cluster.sh up               start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig
+#   cluster.sh up [NODES]       start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig
 #   cluster.sh down             end it; only the programs and images stay
 #   cluster.sh image NAME FOLDER PROGRAM [ARG…]   an image of one layer out of a folder
 #   cluster.sh program NAME PROGRAM   an image of one program and the libraries that it wants
-#   cluster.sh restart WHAT SECONDS   end kubelet or kube-apiserver, and start it again so much later
+#
+# Events of a cluster:
+#
+#   cluster.sh restart WHAT SECONDS   end kubelet or kube-apiserver of node1, and start it again so much later
+#   cluster.sh evict POD [NAMESPACE]  take a pod away by the API of evictions
+#   cluster.sh drain NODE             take all pods of a node away, and let no pod come to it
+#   cluster.sh lose NODE              turn a node off: its link is dead, and all its processes end at once
+#   cluster.sh cut NODE               only its link is dead
+#   cluster.sh back NODE              start a node again that was lost, cut or drained
+#   cluster.sh clock NODE SECONDS     containers that a node starts from now on have a wall clock so much ahead
 #
 # The whole cluster is one tree of processes in network, mount and process namespaces of its own: it
 # changes neither iptables nor mounts of this machine, and the end of its first process is its end. The
 # machine sees one veth, by which it reaches pods, Services and the API server.
+#
+# Each further node has namespaces of its own below those of node1, which is its router, and a folder for
+# everything that a machine would have at fixed places. node1 has the control plane. A kubelet ends pods that
+# it does not know, so the pods of each further node lie below a cgroup of its own.
 set -euo pipefail
 
 state=${WEIGH_CLUSTER:-/var/tmp/weigh-cluster}
@@ -22,8 +35,10 @@ export PATH="$state/bin:$PATH:/usr/sbin:/sbin"
 
 kubernetes=1.34.4
 coredns=1.13.1
-net=10.199.0 pods=10.244.0 services=10.96   # the machine's end is $net.1, the node $net.2
-node=$net.2
+# The link of node 1 leads to the machine, and the links of the others to node 1.
+net=10.199 pods=10.244 services=10.96
+node=$net.0.2
+most=3
 
 say() { echo "cluster: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -36,6 +51,17 @@ wait_for() { # SECONDS COMMAND…
     sleep 0.2
   done
 }
+
+# The places of a node, and its end of its link.
+of_node() { # NODE
+  number=$1
+  run=$state/run/node$1 data=$state/data/node$1 etc=$state/etc/node$1 log=$state/log/node$1
+  local network=$1
+  [ "$1" != 1 ] || network=0
+  address=$net.$network.2 gateway=$net.$network.1 range=$pods.$network.0/24
+}
+
+nodes() { cat "$state/run/nodes"; }
 
 # ---- programs ----
 
@@ -160,8 +186,14 @@ program() { # NAME PROGRAM
   rm -rf "$folder"
 }
 
-import() {
-  ctr -a "$state/run/containerd.sock" -n k8s.io images import --snapshotter "$(cat "$state/run/snapshotter")" "$1" >/dev/null
+# The pods of every node find it.
+import() { # ARCHIVE
+  local each
+  for each in $(seq "$(nodes)"); do import_to "$each" "$1"; done
+}
+
+import_to() { # NODE ARCHIVE
+  ctr -a "$state/run/node$1/containerd.sock" -n k8s.io images import --snapshotter "$(cat "$state/run/snapshotter")" "$2" >/dev/null
 }
 
 # ---- configuration ----
@@ -207,8 +239,7 @@ Y
 }
 
 configure() {
-  local etc=$state/etc
-  mkdir -p "$etc/cni" "$state/data/etcd" "$state/data/kubelet" "$state/run/pids" "$state/log" "$state/images"
+  mkdir -p "$state/etc" "$state/data/etcd" "$state/run" "$state/log" "$state/images"
   chmod 700 "$state/data/etcd"
   case $(stat -f -c %T "$state") in
     overlayfs | tmpfs | UNKNOWN*) echo native ;;
@@ -216,14 +247,38 @@ configure() {
   esac >"$state/run/snapshotter"
   certificates
   write_kubeconfig
+  echo "nameserver $node" >"$state/etc/resolv.conf"
+  cat >"$state/etc/Corefile" <<C
+.:53 {
+  bind $node
+  errors
+  kubernetes cluster.local in-addr.arpa {
+    kubeconfig $state/kubeconfig
+    ttl 1
+  }
+}
+C
+  local each
+  for each in $(seq "$(nodes)"); do configure_node "$each"; done
+}
+
+configure_node() { # NODE
+  of_node "$1"
+  local root="" runtime=runc
+  mkdir -p "$etc/cni" "$data/kubelet" "$run/pids" "$log"
+  if ((number > 1)); then
+    root="cgroupRoot: /weigh-node$number"
+    runtime=$etc/runtime
+    write_runtime "$runtime"
+  fi
   # Without the right to raise a limit, an OOM score below that of the parent cannot be set.
   cat >"$etc/containerd.toml" <<T
 version = 2
-root = "$state/data/containerd"
-state = "$state/run/containerd"
+root = "$data/containerd"
+state = "$run/containerd"
 disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing"]
 [grpc]
-  address = "$state/run/containerd.sock"
+  address = "$run/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "localhost/pause:1"
   restrict_oom_score_adj = true
@@ -240,12 +295,13 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "$runtime"
         SystemdCgroup = false
 T
   cat >"$etc/cni/10-pods.conflist" <<J
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "dataDir": "$state/run/cni", "ranges": [[{"subnet": "$pods.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+   "ipam": {"type": "host-local", "dataDir": "$run/cni", "ranges": [[{"subnet": "$range"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 J
   cat >"$etc/kubelet.yaml" <<Y
@@ -253,56 +309,69 @@ apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: "$state/pki/ca.crt"}}
 authorization: {mode: AlwaysAllow}
-containerRuntimeEndpoint: unix://$state/run/containerd.sock
+containerRuntimeEndpoint: unix://$run/containerd.sock
 cgroupDriver: cgroupfs
+$root
 failSwapOn: false
 oomScoreAdj: 0
 readOnlyPort: 0
 clusterDomain: cluster.local
 clusterDNS: ["$node"]
-resolvConf: "$etc/resolv.conf"
+resolvConf: "$state/etc/resolv.conf"
 imageGCHighThresholdPercent: 100
 imageMinimumGCAge: 24h
 evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%", nodefs.inodesFree: "1%"}
 serializeImagePulls: false
 nodeStatusUpdateFrequency: 4s
 Y
-  echo "nameserver $node" >"$etc/resolv.conf"
   cat >"$etc/kube-proxy.yaml" <<Y
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 clientConnection: {kubeconfig: "$state/kubeconfig"}
 mode: iptables
-clusterCIDR: $pods.0/24
+clusterCIDR: $pods.0.0/16
 nodePortAddresses: [primary]
 oomScoreAdj: 0
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 iptables: {minSyncPeriod: 0s, syncPeriod: 30s}
 Y
-  cat >"$etc/Corefile" <<C
-.:53 {
-  bind $node
-  errors
-  kubernetes cluster.local in-addr.arpa {
-    kubeconfig $state/kubeconfig
-    ttl 1
-  }
-}
-C
 }
 
-# ---- the inside: the cluster's first process, and what it starts ----
+# runc with the clock of the node, if it has one of its own.
+write_runtime() { # FILE
+  cat >"$1" <<S
+#!/bin/sh
+[ -e "$run/clock" ] || exec runc "\$@"
+exec python3 "$here/clock.py" "$run/clock" "$state/bin/clock.so" "\$@"
+S
+  chmod +x "$1"
+}
+
+# The cgroups of further nodes, in every hierarchy.
+cgroups() {
+  local each hierarchy hierarchies=(/sys/fs/cgroup)
+  (($(nodes) > 1)) || return 0
+  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    echo "+cpu +cpuset +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
+  else
+    hierarchies=(/sys/fs/cgroup/*/)
+  fi
+  for each in $(seq 2 "$(nodes)"); do
+    for hierarchy in "${hierarchies[@]}"; do mkdir -p "$hierarchy/weigh-node$each"; done
+  done
+}
+
+# ---- the inside: the first process of each node, and what it starts ----
 
 # In a process of its own, which becomes the program.
 start() { # NAME
-  local log=$state/log/$1
   case $1 in
     etcd)
       exec etcd --data-dir "$state/data/etcd" --unsafe-no-fsync --log-level warn \
         --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
         --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
         --initial-cluster default=http://127.0.0.1:2380 ;;
-    containerd) exec containerd --config "$state/etc/containerd.toml" ;;
+    containerd) exec containerd --config "$etc/containerd.toml" ;;
     coredns) exec coredns -conf "$state/etc/Corefile" ;;
     # Debian's etcd is too old for the server's watch lists.
     kube-apiserver)
@@ -312,69 +381,216 @@ start() { # NAME
         --kubelet-client-certificate "$state/pki/admin.crt" --kubelet-client-key "$state/pki/admin.key" \
         --kubelet-preferred-address-types InternalIP --service-cluster-ip-range "$services.0.0/16" \
         --service-account-key-file "$state/pki/accounts.pub" --service-account-signing-key-file "$state/pki/accounts.key" \
-        --service-account-issuer https://kubernetes.default.svc --cert-dir "$state/run/certs" --profiling=false ;;
+        --service-account-issuer https://kubernetes.default.svc --cert-dir "$run/certs" --profiling=false ;;
     kube-controller-manager)
       exec kube-controller-manager --kubeconfig "$state/kubeconfig" --leader-elect=false --root-ca-file "$state/pki/ca.crt" \
-        --service-account-private-key-file "$state/pki/accounts.key" --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
+        --service-account-private-key-file "$state/pki/accounts.key" --bind-address 127.0.0.1 --cert-dir "$run/certs" ;;
     kube-scheduler)
-      exec kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
+      exec kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$run/certs" ;;
     kubelet)
-      exec kubelet --config "$state/etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override node1 \
-        --node-ip "$node" --cert-dir "$state/run/certs" ;;
-    kube-proxy) exec kube-proxy --config "$state/etc/kube-proxy.yaml" --hostname-override node1 ;;
+      exec kubelet --config "$etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override "node$number" \
+        --node-ip "$address" --cert-dir "$run/certs" ;;
+    kube-proxy) exec kube-proxy --config "$etc/kube-proxy.yaml" --hostname-override "node$number" ;;
     *) fail "no program of the cluster: $1" ;;
-  esac >>"$log" 2>&1 </dev/null &
-  echo $! >"$state/run/pids/$1"
+  esac >>"$log/$1" 2>&1 </dev/null 7>&- &
+  echo $! >"$run/pids/$1"
+  # Its end is no news.
+  disown
+}
+
+# What is looked for at fixed places is this node's own.
+own_places() {
+  local folder
+  mount --make-rprivate /
+  mount -t proc proc /proc
+  mkdir -p /run/containerd /var/lib/kubelet /var/lib/cni
+  for folder in /run/containerd /var/log /var/lib/cni; do mount -t tmpfs tmpfs $folder; done
+  mount --bind "$data/kubelet" /var/lib/kubelet
+  mount --make-rshared /var/lib/kubelet
+}
+
+link() {
+  wait_for 10 ip link show eth0
+  ip link set lo up
+  ip addr replace "$address/30" dev eth0
+  ip link set eth0 up
+  ip route replace default via "$gateway"
+  echo 1 >/proc/sys/net/ipv4/ip_forward
+}
+
+begin_containers() {
+  start containerd
+  wait_for 30 ctr -a "$run/containerd.sock" version
+}
+
+# A process has other namespaces than this one when its `unshare` has come so far.
+has_own_network() { # PID
+  [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
+# The first process of another node, and its link, by which this one is its router.
+add_node() { # NODE
+  local first veth=node$1
+  unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" node "$1" >"$state/log/node$1/inside" 2>&1 </dev/null &
+  first=$!
+  wait_for 10 has_own_network $first
+  ip link add "$veth" type veth peer name eth0 netns $first
+  ip addr add "$net.$1.1/30" dev "$veth"
+  ip link set "$veth" up
+  ip route replace "$pods.$1.0/24" via "$net.$1.2"
 }
 
 inside() {
-  local archive program
-  mount --make-rprivate /
-  mount -t proc proc /proc
-  # What is looked for at fixed places is this cluster's own.
-  mkdir -p /run/containerd /var/lib/kubelet /var/lib/cni
-  for program in /run/containerd /var/log /var/lib/cni; do mount -t tmpfs tmpfs $program; done
-  mount --bind "$state/data/kubelet" /var/lib/kubelet
-  mount --make-rshared /var/lib/kubelet
-  wait_for 10 ip link show eth0
-  ip link set lo up
-  ip addr add "$node/30" dev eth0
-  ip link set eth0 up
-  ip route add default via $net.1
-  echo 1 >/proc/sys/net/ipv4/ip_forward
+  local archive program each
+  of_node 1
+  own_places
+  link
+  # Before this node has pods, whose mounts are none of theirs.
+  for each in $(seq 2 "$(nodes)"); do add_node "$each"; done
   for program in containerd coredns etcd kube-apiserver; do start $program; done
   wait_for 120 kubectl --kubeconfig "$state/kubeconfig" get --raw /readyz
+  : >"$state/run/serves"
   start kube-controller-manager
   start kube-scheduler
-  wait_for 30 ctr -a "$state/run/containerd.sock" version
-  for archive in "$state"/images/*.tar; do import "$archive"; done
+  wait_for 30 ctr -a "$run/containerd.sock" version
+  for archive in "$state"/images/*.tar; do import_to 1 "$archive"; done
   start kubelet
   start kube-proxy
-  : >"$state/run/started"
-  # Orders of `restart`, which must be carried out in here: `NAME SECONDS`.
-  mkfifo "$state/run/orders"
-  while :; do
-    while read -r program archive; do
-      kill -9 "$(cat "$state/run/pids/$program")" || true
-      sleep "$archive"
-      start "$program"
-    done <"$state/run/orders" || true
+  : >"$run/started"
+  obey
+}
+
+node() { # NODE
+  local archive
+  of_node "$1"
+  own_places
+  link
+  begin_containers
+  for archive in "$state"/images/*.tar; do import_to "$number" "$archive"; done
+  wait_for 120 test -e "$state/run/serves"
+  start kubelet
+  start kube-proxy
+  : >"$run/started"
+  obey
+}
+
+# Orders of the machine, which must be carried out in here: `WHAT ARGUMENT…`.
+obey() {
+  local what words
+  mkfifo "$run/orders"
+  # Open for both, so that it never ends.
+  exec 7<>"$run/orders"
+  while read -r what words <&7; do
+    # shellcheck disable=SC2086
+    "obey_$what" $words
+    : >"$run/done"
   done
 }
 
-up() {
+obey_restart() { # PROGRAM SECONDS
+  kill -9 "$(cat "$run/pids/$1")" || true
+  sleep "$2"
+  start "$1"
+}
+
+obey_cut() { ip link set eth0 down; }
+
+obey_lose() {
+  local place
+  # First, so that no other node hears of the end of a process.
+  obey_cut
+  kill -9 -1 || true
+  # A machine that is turned on again has none of these.
+  while read -r place; do umount -l "$place" 2>/dev/null || true; done < <(
+    cut -d' ' -f5 /proc/self/mountinfo | grep -E "^($run|$data|/run/containerd/|/var/lib/kubelet/)" | tac
+  )
+  rm -rf /run/containerd/* "$run/containerd" "$run/cni" "$run/clock"
+  ip link del cni0 2>/dev/null || true
+}
+
+obey_back() {
+  link
+  # It says so by a failed signal that it was lost.
+  if ! kill -0 "$(cat "$run/pids/containerd")" 2>/dev/null; then
+    begin_containers
+    start kubelet
+    start kube-proxy
+  fi
+}
+
+# ---- the outside ----
+
+order() { # NODE WHAT [ARGUMENT…]
+  of_node "$1"
+  [ -e "$run/started" ] || fail "node$1 is not up: cluster.sh up"
+  shift
+  rm -f "$run/done"
+  # Open for both, so that it does not wait for a first process that has ended.
+  echo "$*" 1<>"$run/orders"
+}
+
+# A further node, which may be lost without the control plane.
+further() { # NODE
+  local last
+  last=$(nodes 2>/dev/null) || fail "the cluster is not up: cluster.sh up 2"
+  [[ $1 =~ ^node([2-9])$ ]] && ((BASH_REMATCH[1] <= last)) ||
+    fail "expected a node from node2 to node$last, found \`$1\`. node1 has the control plane, and \`up 2\` starts a second node"
+  number=${BASH_REMATCH[1]}
+}
+
+ask() { kubectl --kubeconfig "$state/kubeconfig" "$@"; }
+
+change() { # WHAT NODE
+  further "$2"
+  order "$number" "$1"
+  wait_for 60 test -e "$run/done"
+}
+
+back() { # NODE
+  change back "$1"
+  ask uncordon "$1" >&2
+  wait_for 60 ask wait --for=condition=Ready "node/$1" --timeout=50s
+}
+
+drain() { # NODE
+  further "$1"
+  ask drain "$1" --ignore-daemonsets --delete-emptydir-data --force --timeout=60s >&2
+}
+
+evict() { # POD [NAMESPACE]
+  local space=${2:-default}
+  ask create --raw "/api/v1/namespaces/$space/pods/$1/eviction" -f - >/dev/null <<J
+{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "$1", "namespace": "$space"}}
+J
+}
+
+clock() { # NODE SECONDS
+  further "$1"
+  [[ $2 =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || fail "expected seconds, such as 1.5, found \`$2\`"
+  of_node "$number"
+  [ -e "$state/bin/clock.so" ] || ${CC:-cc} -O2 -shared -fPIC -o "$state/bin/clock.so" "$here/clock.c"
+  echo "$2" >"$run/clock"
+}
+
+up() { # [NODES]
   [ "$(id -u)" = 0 ] || fail "a real node needs root"
   ((${#state} <= 70)) || fail "the path of \$WEIGH_CLUSTER is too long for the sockets in it: $state"
-  if [ -e "$state/run/started" ] && kubectl --kubeconfig "$state/kubeconfig" --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
+  local wanted=${1:-1}
+  [[ $wanted =~ ^[1-9]$ ]] && ((wanted <= most)) || fail "expected 1 to $most nodes, found \`$wanted\`"
+  if [ -e "$state/run/started" ] && ask --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
+    [ $# = 0 ] || [ "$wanted" = "$(nodes)" ] || fail "is up with $(nodes) nodes and not $wanted: \`cluster.sh down\` ends it"
     say "is up already"
     return
   fi
   down
   build
-  # Two kubelets on one machine would end each other's pods.
-  [ -z "$(find /sys/fs/cgroup -maxdepth 2 -name kubepods 2>/dev/null)" ] || fail "another node runs on this machine (kubepods in /sys/fs/cgroup)"
+  # Two kubelets with the same cgroups would end each other's pods.
+  [ -z "$(find /sys/fs/cgroup -maxdepth 2 \( -name kubepods -o -name 'weigh-node*' \) 2>/dev/null)" ] ||
+    fail "another cluster runs on this machine (kubepods or weigh-node* in /sys/fs/cgroup)"
+  mkdir -p "$state/run"
+  echo "$wanted" >"$state/run/nodes"
   configure
-  local first veth pause
+  local first veth pause each
   pause=$(mktemp -d)
   cp "$state/bin/pause" "$pause/"
   image localhost/pause:1 "$pause" /pause
@@ -384,20 +600,25 @@ up() {
   for key in vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops kernel.keys.root_maxkeys kernel.keys.root_maxbytes; do
     echo "$key=$(sysctl -n $key)"
   done >"$state/run/sysctl"
+  cgroups
   WEIGH_CLUSTER=$state setsid unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" inside >"$state/log/inside" 2>&1 </dev/null &
   first=$!
   echo $first >"$state/run/first"
-  wait_for 10 bash -c "[ \"\$(readlink /proc/$first/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
+  wait_for 10 has_own_network $first
   veth=weigh$first
   ip link add "$veth" type veth peer name eth0 netns $first
-  ip addr add $net.1/30 dev "$veth"
+  ip addr add $net.0.1/30 dev "$veth"
   ip link set "$veth" up
-  ip route replace $pods.0/24 via "$node"
+  ip route replace $pods.0.0/16 via "$node"
   ip route replace $services.0.0/16 via "$node"
-  wait_for 150 test -e "$state/run/started"
-  wait_for 60 kubectl --kubeconfig "$state/kubeconfig" wait --for=condition=Ready node/node1 --timeout=50s
-  wait_for 30 kubectl --kubeconfig "$state/kubeconfig" get serviceaccount default
-  say "up; KUBECONFIG=$state/kubeconfig"
+  ((wanted == 1)) || ip route replace $net.0.0/16 via "$node"
+  for each in $(seq "$wanted"); do
+    wait_for 150 test -e "$state/run/node$each/started"
+    wait_for 60 ask wait --for=condition=Ready "node/node$each" --timeout=50s
+  done
+  wait_for 30 ask get serviceaccount default
+  : >"$state/run/started"
+  say "up with $wanted $([ "$wanted" = 1 ] && echo node || echo nodes); KUBECONFIG=$state/kubeconfig"
 }
 
 down() {
@@ -414,16 +635,27 @@ down() {
   if [ -e "$state/run/sysctl" ]; then
     local line
     while read -r line; do sysctl -qw "$line" 2>/dev/null || true; done <"$state/run/sysctl"
-    find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} + 2>/dev/null || true
+    find /sys/fs/cgroup -depth -type d \( -path '*/kubepods*' -o -path '*/weigh-node*' \) -exec rmdir {} + 2>/dev/null || true
   fi
   rm -rf "$state/run" "$state/data" "$state/etc" "$state/kubeconfig" "$state/log.before"
   [ ! -d "$state/log" ] || mv "$state/log" "$state/log.before"
 }
 
+words=$#
+expect() { # NUMBER WORDS
+  ((words == $1 + 1)) || fail "expected: $2"
+}
+
 case ${1:-} in
-  build | up | down | inside) "$1" ;;
+  build | down | inside) "$1" ;;
+  up) (($# <= 2)) || fail "expected: up [NODES]"; shift; up "$@" ;;
+  node) node "$2" ;;
   image) shift; (($# >= 3)) || fail "expected: image NAME FOLDER PROGRAM [ARG…]"; image "$@" ;;
-  program) (($# == 3)) || fail "expected: program NAME PROGRAM"; program "$2" "$3" ;;
-  restart) echo "${2:?what} ${3:-0}" >"$state/run/orders" ;;
-  *) fail "expected build, up, down, image, program or restart, found \`${1:-}\`" ;;
+  program) expect 2 "program NAME PROGRAM"; program "$2" "$3" ;;
+  restart) order 1 restart "${2:?what}" "${3:-0}" ;;
+  evict) (($# == 2 || $# == 3)) || fail "expected: evict POD [NAMESPACE]"; shift; evict "$@" ;;
+  drain | back) expect 1 "$1 NODE"; "$1" "$2" ;;
+  lose | cut) expect 1 "$1 NODE"; change "$1" "$2" ;;
+  clock) expect 2 "clock NODE SECONDS"; clock "$2" "$3" ;;
+  *) fail "expected build, up, down, image, program, restart, evict, drain, lose, cut, back or clock, found \`${1:-}\`" ;;
 esac

@@ -1,4 +1,4 @@
-//! `cargo xtask cluster`: a Kubernetes cluster of one real node on this machine, for tests and for trying
+//! `cargo xtask cluster`: a Kubernetes cluster of real nodes on this machine, for tests and for trying
 //! `weigh lab --on kubernetes`. It runs `ci/cluster/cluster.sh`, and `./setup kubernetes` runs that script
 //! too.
 
@@ -12,7 +12,11 @@ use anyhow::{Context as _, bail};
 pub(crate) enum Cluster {
     /// Start the cluster. The first start also builds its missing programs, which takes about ten
     /// minutes.
-    Up,
+    Up {
+        /// Number of nodes: 1, 2 or 3. By default 1, or all nodes of a cluster that is up already.
+        #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=3))]
+        nodes: Option<u32>,
+    },
     /// Stop the cluster. Its programs and images stay.
     Down,
     /// Build an image from a program and the libraries that it requires.
@@ -32,7 +36,7 @@ pub(crate) fn run(what: &Cluster) -> anyhow::Result<()> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/cluster/cluster.sh");
     let mut command = Command::new(script);
     match what {
-        Cluster::Up => command.arg("up"),
+        Cluster::Up { nodes } => command.arg("up").args(nodes.map(|it| it.to_string())),
         Cluster::Down => command.arg("down"),
         Cluster::Image { name, program } => command.arg("program").arg(name).arg(program),
     };

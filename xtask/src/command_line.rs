@@ -52,7 +52,7 @@ enum Chore {
     Release(release::Args),
     /// Build the gateway with profile-guided optimization, for users who operate it.
     ProfileGuided(profile_guided::Args),
-    /// Manage a Kubernetes cluster of one real node on this machine, without an image registry.
+    /// Manage a Kubernetes cluster of one to three real nodes on this machine, without an image registry.
     #[command(subcommand)]
     Cluster(cluster::Cluster),
     /// Start or stop a Docker engine in its own folder.

@@ -85,7 +85,7 @@ const NEEDED: &[(Resource, &[Verb])] = &[
     ),
     (Resource::Secrets, &[Verb::Create]),
     (Resource::Services, &[Verb::Create, Verb::List]),
-    (Resource::Pods, &[Verb::Create, Verb::List]),
+    (Resource::Pods, &[Verb::Create, Verb::List, Verb::Delete]),
     (Resource::PodLogs, &[Verb::Get]),
     (Resource::Deployments, &[Verb::Create, Verb::List]),
     (Resource::StatefulSets, &[Verb::Create, Verb::List]),

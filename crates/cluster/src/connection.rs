@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
 use crate::event::Event;
+use crate::node;
 use crate::proxy::{ProxyVariables, proxy_url_of};
 use crate::rule::Rule;
 
@@ -23,6 +24,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 const AWAY_MOST: Duration = Duration::from_secs(90);
 /// Time to wait for a response that only explains another failure.
 const AWAY_BRIEFLY: Duration = Duration::from_secs(3);
+/// Time limit for one response that a kubelet gives. The API server waits for a lost node for half a minute.
+const KUBELET_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
@@ -50,7 +53,8 @@ pub enum Heed {
     Stop,
     /// The call continues: created objects must be removed in any case.
     Nothing,
-    /// A stop request ends the call, and so does a short outage: the response only explains another failure.
+    /// A stop request ends the call, and so does a short outage: the response only explains another failure, or
+    /// comes from a kubelet.
     StopAndOutage,
 }
 
@@ -162,31 +166,61 @@ impl ApiConnection {
     pub fn get(&self, resource: Resource, name: &str) -> Result<Value, ClusterError> {
         let what = Asked(Verb::Get, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
-        let heed = match resource {
-            // A silent kubelet must not hold a run up. The next reading may reach it.
-            Resource::NodeProxy => Heed::StopAndOutage,
-            _ => Heed::Stop,
-        };
-        self.json(&what, || Request::get(&path).body(Vec::new()), heed)
+        self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
     }
 
-    /// Returns the log of a container of a pod. `None` for the only container.
+    /// Returns the counters of a kubelet. A silent kubelet does not hold a run up. The next reading may reach it.
     ///
     /// # Errors
-    /// If the object does not exist, or the cluster is away or refuses.
+    /// If the cluster or the kubelet is away or refuses.
+    pub fn kubelet_summary(&self, node: &str) -> Result<Value, ClusterError> {
+        let what = Asked(Verb::Get, Resource::NodeProxy, node).to_string();
+        let path = Resource::NodeProxy.path(&self.namespace, Some(node));
+        self.patiently(&what, Heed::StopAndOutage, || {
+            let request = Request::get(&path).body(Vec::new());
+            let request = request.map_err(kube::Error::HttpError)?;
+            self.runtime.block_on(async {
+                let answer = self.client.request::<Value>(request);
+                match tokio::time::timeout(KUBELET_TIMEOUT, answer).await {
+                    Ok(answer) => answer,
+                    Err(late) => Err(kube::Error::Service(late.into())),
+                }
+            })
+        })
+    }
+
+    /// Returns the reason why a node counts as lost. `None` while the cluster hears from it.
+    ///
+    /// # Errors
+    /// If the cluster is away, or does not allow to read nodes.
+    pub fn why_lost(&self, node: &str) -> Result<Option<String>, ClusterError> {
+        match self.get(Resource::Nodes, node) {
+            Ok(found) => Ok(node::why_lost(&found)),
+            Err(error) if error.is_not_found() => {
+                Ok(Some("it was removed from the cluster".into()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the log of a container of a pod. `None` for the only container. The kubelet of the pod gives the
+    /// response, so the call does not wait for long.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the cluster or the kubelet is away or refuses.
     pub fn log(&self, pod: &str, container: Option<&str>) -> Result<String, ClusterError> {
         let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
         let path = self.log_path(pod);
         let query = container.map_or_else(String::new, |name| format!("?container={name}"));
-        self.text_at(&what, &format!("{path}{query}"), Heed::Stop)
+        self.text_at(&what, &format!("{path}{query}"))
     }
 
     fn log_path(&self, pod: &str) -> String {
         Resource::PodLogs.path(&self.namespace, Some(pod))
     }
 
-    fn text_at(&self, what: &str, path: &str, heed: Heed) -> Result<String, ClusterError> {
-        self.patiently(what, heed, || {
+    fn text_at(&self, what: &str, path: &str) -> Result<String, ClusterError> {
+        self.patiently(what, Heed::StopAndOutage, || {
             let request = Request::get(path).body(Vec::new());
             let request = request.map_err(kube::Error::HttpError)?;
             self.runtime.block_on(self.client.request_text(request))
@@ -207,7 +241,7 @@ impl ApiConnection {
         let path = self.log_path(pod);
         let of = container.map_or_else(String::new, |name| format!("&container={name}"));
         let path = format!("{path}?tailLines={lines}{of}");
-        let text = self.text_at(&what, &path, Heed::StopAndOutage)?;
+        let text = self.text_at(&what, &path)?;
         Ok(shortened(&text))
     }
 
@@ -324,9 +358,22 @@ impl ApiConnection {
     /// # Errors
     /// If the cluster is away or refuses.
     pub fn delete(&self, resource: Resource, name: &str) -> Result<(), ClusterError> {
+        self.delete_with(resource, name, "propagationPolicy=Background")
+    }
+
+    /// Removes a pod of a lost node, which cannot report its end. A missing pod is no error. The call runs even if
+    /// the user wants to stop.
+    ///
+    /// # Errors
+    /// If the cluster is away or refuses.
+    pub fn delete_lost_pod(&self, name: &str) -> Result<(), ClusterError> {
+        self.delete_with(Resource::Pods, name, "gracePeriodSeconds=0")
+    }
+
+    fn delete_with(&self, resource: Resource, name: &str, query: &str) -> Result<(), ClusterError> {
         let what = Asked(Verb::Delete, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
-        let path = format!("{path}?propagationPolicy=Background");
+        let path = format!("{path}?{query}");
         match self.json(
             &what,
             || Request::delete(&path).body(Vec::new()),

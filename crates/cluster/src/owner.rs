@@ -8,7 +8,7 @@
 //!
 //! Within a run each round has its own owner, a ConfigMap. Removing the ConfigMap ends the pods of the round.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -27,6 +27,10 @@ pub const ROUND: &str = "weighbridge/round";
 const GONE_WITHIN: Duration = Duration::from_secs(90);
 /// Time limit for a node to end a pod after its grace period. A kubelet that runs needs about a second.
 const SILENT_AFTER: Duration = Duration::from_secs(30);
+/// Time after which pods that are still there may be of a lost node.
+const ENDED_WITHIN: Duration = Duration::from_secs(5);
+/// Time between two questions about a node.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(300);
 
@@ -288,24 +292,34 @@ fn wait_until_gone(
     id: &str,
 ) -> Result<(), ClusterError> {
     let began = now();
+    let mut asked_at: Option<Instant> = None;
+    // True if the cluster says which nodes are lost. A node that it does not know as lost may still end its pods,
+    // or become known as lost.
+    let mut knows_nodes = false;
     loop {
         let mut left = Vec::new();
-        let mut kept_by = BTreeSet::new();
+        let mut kept: Vec<(String, String)> = Vec::new();
         let mut are_stuck = true;
         for kind in kinds {
             for object in connection.list(*kind, selector, Heed::Nothing)? {
                 left.push(format!("{} `{}`", kind.singular(), name_of(&object)));
                 let node = kept_on(&object).filter(|_| *kind == Resource::Pods);
                 are_stuck &= node.is_some() || *kind != Resource::Pods;
-                kept_by.extend(node.map(str::to_owned));
+                kept.extend(node.map(|node| (name_of(&object).to_owned(), node.to_owned())));
             }
         }
         if left.is_empty() {
             return Ok(());
         }
+        let is_due = asked_at.is_none_or(|at| at.elapsed() >= ASK_AGAIN);
+        if !kept.is_empty() && began.elapsed() >= ENDED_WITHIN && is_due {
+            knows_nodes = remove_from_lost_nodes(connection, &kept);
+            asked_at = Some(now());
+        }
+        let kept_by: BTreeSet<String> = kept.into_iter().map(|(_, node)| node).collect();
         // Only a node can end a pod of it, so waiting for a silent node is useless.
         let is_silent = are_stuck && !kept_by.is_empty() && began.elapsed() >= SILENT_AFTER;
-        if is_silent || began.elapsed() >= GONE_WITHIN {
+        if (is_silent && !knows_nodes) || began.elapsed() >= GONE_WITHIN {
             return Err(ClusterError::Left {
                 count: left.len(),
                 seconds: began.elapsed().as_secs(),
@@ -315,6 +329,30 @@ fn wait_until_gone(
         }
         connection.pause(LOOK);
     }
+}
+
+/// Removes pods that are kept by nodes that the cluster counts as lost. `kept` are pods with their nodes. Returns
+/// false if the cluster does not say whether these nodes are lost, or does not let the pods be removed.
+fn remove_from_lost_nodes(connection: &ApiConnection, kept: &[(String, String)]) -> bool {
+    let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+    for (pod, node) in kept {
+        let is_lost = match known.get(node.as_str()) {
+            Some(is_lost) => *is_lost,
+            None => match connection.why_lost(node) {
+                Ok(why) => why.is_some(),
+                Err(error) => {
+                    tracing::debug!(node, %error, "it is not known whether the node is lost");
+                    return false;
+                }
+            },
+        };
+        known.insert(node, is_lost);
+        if is_lost && let Err(error) = connection.delete_lost_pod(pod) {
+            tracing::debug!(pod, %error, "the pod of a lost node stays");
+            return false;
+        }
+    }
+    true
 }
 
 /// The node of a pod that is being removed.

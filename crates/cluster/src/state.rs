@@ -74,7 +74,13 @@ impl PodState {
     /// True if no node has taken it. The scheduler may have found no place for it, or the kubelet is silent.
     #[must_use]
     pub fn is_unplaced(&self) -> bool {
-        matches!(&self.phase, Phase::Coming(why) if why.starts_with(UNPLACED) || why == UNTAKEN)
+        self.is_untaken() || matches!(&self.phase, Phase::Coming(why) if why.starts_with(UNPLACED))
+    }
+
+    /// True if it has a node with a silent kubelet. Another node may take another pod.
+    #[must_use]
+    pub fn is_untaken(&self) -> bool {
+        matches!(&self.phase, Phase::Coming(why) if why == UNTAKEN)
     }
 
     /// Returns the state from the JSON of a pod.

@@ -168,6 +168,7 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
             None => (404, failure(404)),
         },
         _ if path.ends_with("/log") => log_of(state, path, query),
+        _ if state.objects.contains_key(path) => (200, state.objects[path].clone()),
         _ => {
             let wanted = query.strip_prefix("labelSelector=").unwrap_or_default();
             let wanted = wanted.replace("%2F", "/").replace("%3D", "=");
@@ -248,6 +249,13 @@ fn collect(state: &mut State, owner: &Value) {
         .map(|(path, _)| path.clone())
         .collect();
     for path in owned {
+        // Only a kubelet ends a pod.
+        if let Some(pod) = state.objects.get_mut(&path)
+            && pod["spec"]["nodeName"] == SILENT
+        {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            continue;
+        }
         if let Some(object) = state.objects.remove(&path) {
             collect(state, &object);
         }
@@ -256,6 +264,42 @@ fn collect(state: &mut State, owner: &Value) {
 
 fn pod(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})
+}
+
+/// A node without a kubelet.
+const SILENT: &str = "silent";
+
+/// The node without a kubelet, after this answer of the cluster to the question whether it is ready.
+fn silent_node(ready: &str) -> Value {
+    json!({"metadata": {"name": SILENT}, "status": {"conditions": [
+        {"type": "Ready", "status": ready, "message": "Kubelet stopped posting node status."}]}})
+}
+
+#[test]
+fn pods_of_a_silent_node_are_removed_when_the_cluster_counts_it_as_lost() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let node = format!("/api/v1/nodes/{SILENT}");
+    api.set(|state| {
+        state.objects.insert(node.clone(), silent_node("True"));
+    });
+    let run = Run::begin(&connection, "x", "weigh:1", Duration::from_secs(60)).expect("an owner");
+    let round = run.round(1).expect("an owner");
+    let mut kept = pod("p");
+    kept["spec"]["nodeName"] = json!(SILENT);
+    round.create(Resource::Pods, kept).expect("made");
+    let state = Arc::clone(&api.state);
+    let decision = std::thread::spawn(move || {
+        std::thread::park_timeout(Duration::from_secs(7));
+        let mut state = state.lock().expect("no panic");
+        let pods = state.objects.keys().filter(|path| path.contains("/pods/"));
+        assert_eq!(pods.count(), 1, "nothing says that the node is lost");
+        state.objects.insert(node, silent_node("Unknown"));
+    });
+    round.end().expect("gone");
+    decision.join().expect("the pod stayed until then");
+    run.end().expect("gone");
+    assert_eq!(api.left(), [format!("/api/v1/nodes/{SILENT}")]);
 }
 
 #[test]

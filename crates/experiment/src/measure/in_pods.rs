@@ -314,6 +314,12 @@ impl Experiment<'_> {
         if let Some(lost) = ended.iter().position(|it| it.is_lost) {
             return Ok(RoundEnd::Lost(ended.swap_remove(lost).why));
         }
+        // A load also ends badly, or never, if a node is silent that the cluster does not miss yet.
+        if !matches!(generated, Err(RoundError::Lost(_)))
+            && let Some(lost) = stage.lost_after_load(&now)
+        {
+            return Ok(RoundEnd::Lost(lost));
+        }
         match generated {
             Ok(generated) => {
                 let first = generated.recordings.first();

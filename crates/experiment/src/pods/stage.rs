@@ -19,18 +19,23 @@ use recording::{ClusterText, NodeText, PlacedText};
 use serde_json::Value;
 
 mod generators;
+pub(crate) mod losses;
 mod manifests;
 
+use self::losses::LostNodes;
 use super::manifests::OfSystems;
 use super::round_spec::BARRIER_PORT;
 use super::start_progress::{Cause, StartFailure, StartProgress};
 use super::systems::{self, Which, pod_settings};
 use super::waits::{PodWaits, TROUBLES};
 use super::wanted::Wanted;
+use crate::environment::instant;
 use crate::invalid::{LINES_KEPT, PodLog};
 
 /// Pause between two checks of pods.
 const LOOK: Duration = Duration::from_millis(500);
+/// Pause between two readings of kubelets, of nodes, and of events.
+const READ: Duration = Duration::from_secs(3);
 /// Time limit of a round besides its load: pods start, generators wait for each other and prove.
 pub const BESIDE_LOAD: Duration = Duration::from_secs(300);
 
@@ -322,14 +327,24 @@ impl<'c> Stage<'c> {
         self.run.live_on(self.deadline + self.waits.all())?;
         let owner = self.run.round(round)?;
         let mut progress = StartProgress::of(wanted, self.waits);
+        let mut nodes = LostNodes::default();
+        let mut asked_at = instant();
         loop {
             let pods = self.pods(&owner.selector())?;
+            if asked_at.elapsed() >= READ {
+                nodes.ask(self.connection(), &pods);
+                asked_at = instant();
+            }
             for index in 0..wanted.len() {
                 let one = &wanted[index];
                 if progress.is_due(index, wanted) {
                     self.start(&owner, one, index, &mut progress)?;
                 } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
+                    if let Some(lost) = self.lost_with_node(&nodes, own.iter().copied()) {
+                        progress.fail(index, Cause::Lost, lost);
+                        continue;
+                    }
                     if let Some(pod) = progress.look(index, one, self.count_of(one), &own) {
                         progress.add_words(index, self.log_of(pod), self.warning_about(pod));
                     }
@@ -442,7 +457,7 @@ impl<'c> Stage<'c> {
         }
         let nodes: BTreeSet<&String> = pods.filter_map(|pod| pod.node.as_ref()).collect();
         for node in nodes {
-            match self.connection().get(Resource::NodeProxy, node) {
+            match self.connection().kubelet_summary(node) {
                 Ok(summary) => readings.add(&summary, self.connection().namespace()),
                 Err(error) => tracing::debug!(node, %error, "the kubelet was not read"),
             }
@@ -452,7 +467,7 @@ impl<'c> Stage<'c> {
     /// Checks once if `weigh` may read kubelets. Returns the reason if it may not.
     pub(crate) fn may_read_kubelets(&mut self, pods: &[PodState]) -> Option<String> {
         let node = pods.iter().find_map(|pod| pod.node.as_ref())?;
-        match self.connection().get(Resource::NodeProxy, node) {
+        match self.connection().kubelet_summary(node) {
             Err(error @ ClusterError::Forbidden { .. }) => {
                 self.reads_kubelets = false;
                 Some(error.to_string())

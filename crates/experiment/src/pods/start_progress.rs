@@ -255,7 +255,7 @@ impl Late<'_> {
         };
         let placed = pod.placed();
         match &pod.phase {
-            Phase::Coming(why) if pod.is_unplaced() => format!(
+            Phase::Coming(why) if pod.is_unplaced() && !pod.is_untaken() => format!(
                 "{placed}: {}. If an autoscaler adds nodes, give it time with `--pods-within`",
                 why.trim_end_matches('.')
             ),
@@ -286,10 +286,11 @@ impl Times {
         };
         if is_over(self.unplaced_since, waits.placed()) {
             let pod = unplaced.copied();
-            return Some(Late {
-                cause: Cause::Outside,
-                pod,
-            });
+            let cause = match pod.is_some_and(PodState::is_untaken) {
+                true => Cause::Lost,
+                false => Cause::Outside,
+            };
+            return Some(Late { cause, pod });
         }
         if is_over(self.running_since, within + SEEN_WITHIN) {
             let not_ready = pods.iter().find(|pod| pod.phase != Phase::Ready);

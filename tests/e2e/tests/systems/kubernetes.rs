@@ -17,7 +17,7 @@ pub(crate) const IMAGE: &str = "localhost/weigh:test";
 
 impl Node {
     /// All objects of a run in the cluster.
-    fn left(&self) -> String {
+    pub(crate) fn left(&self) -> String {
         self.left_in("default")
     }
 
@@ -69,7 +69,7 @@ impl Node {
     }
 
     /// Starts the lab of a folder.
-    fn start(&self, folder: &Path, rounds: u32) -> Child {
+    pub(crate) fn start(&self, folder: &Path, rounds: u32) -> Child {
         self.start_in(folder, rounds, "default")
     }
 
@@ -110,7 +110,7 @@ pub(crate) fn recording(folder: &Path) -> Value {
 }
 
 /// The measurements that count. A disturbed measurement was repeated, and is kept as evidence.
-fn counted(recording: &Value) -> Vec<&Value> {
+pub(crate) fn counted(recording: &Value) -> Vec<&Value> {
     let rounds = recording["rounds"].as_array().expect("rounds");
     let counts = rounds.iter().filter(|round| round["disturbed"] != true);
     counts.collect()

@@ -1,4 +1,4 @@
-//! The real node of `ci/cluster/cluster.sh`.
+//! The real nodes of `ci/cluster/cluster.sh`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,19 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Starts the cluster, or records why the calling test does not run.
+    /// Starts a cluster of one node, or records why the calling test does not run.
+    #[track_caller]
+    pub(crate) fn up() -> Option<Node> {
+        Node::with(1)
+    }
+
+    /// Starts a cluster of this many nodes, or records why the calling test does not run.
     #[track_caller]
     #[expect(
         clippy::disallowed_methods,
         reason = "where its programs are is said to this test from outside"
     )]
-    pub(crate) fn up() -> Option<Node> {
+    pub(crate) fn with(nodes: u32) -> Option<Node> {
         let state = std::env::var("WEIGH_CLUSTER").ok();
         let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
@@ -42,12 +48,12 @@ impl Node {
             // A failed test has brought the cluster down nevertheless.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        node.call(&["up"]);
+        node.call(&["up", &nodes.to_string()]);
         Some(node)
     }
 
     /// Calls the script of the cluster.
-    fn call(&self, arguments: &[&str]) {
+    pub(crate) fn call(&self, arguments: &[&str]) {
         let ended = Command::new(&self.script)
             .args(arguments)
             .status()

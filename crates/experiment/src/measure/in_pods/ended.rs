@@ -1,8 +1,9 @@
 //! Systems with a pod that ended during a measurement.
 
-use cluster::state::{Phase, PodState};
+use cluster::state::PodState;
 
 use crate::pods::stage::Stage;
+use crate::pods::stage::losses::{PodEnd, end_of};
 use crate::pods::wanted::Wanted;
 
 /// A system with a pod that ended during the measurement.
@@ -26,7 +27,7 @@ pub(super) fn ended_systems(
         let now = stage.pods_of(one, now);
         stage.pods_of(one, before).into_iter().find_map(|pod| {
             let same = now.iter().find(|other| other.name == pod.name);
-            let (pod, is_lost, why) = end_of(pod, same.copied())?;
+            let PodEnd { pod, is_lost, why } = end_of(pod, same.copied())?;
             Some(EndedSystem {
                 variant: one.variant,
                 pod: pod.clone(),
@@ -36,24 +37,4 @@ pub(super) fn ended_systems(
         })
     });
     ended.collect()
-}
-
-/// The end of a system's pod, if it ended: the pod, true if the cluster took it away, and the reason.
-fn end_of<'p>(
-    before: &'p PodState,
-    now: Option<&'p PodState>,
-) -> Option<(&'p PodState, bool, String)> {
-    let Some(now) = now else {
-        return Some((before, true, format!("{} was removed", before.placed())));
-    };
-    let placed = now.placed();
-    let (is_lost, why) = match &now.phase {
-        _ if now.restarts > before.restarts => (false, format!("{placed} was started again")),
-        Phase::Failed(why) => (false, format!("{placed}: {why}")),
-        Phase::Lost(why) => (true, format!("{placed}: {why}")),
-        Phase::Leaving => (true, format!("{placed} is being removed")),
-        Phase::Succeeded => (false, format!("{placed} has ended")),
-        Phase::Coming(_) | Phase::Running | Phase::Ready => return None,
-    };
-    Some((now, is_lost, why))
 }

@@ -17,17 +17,18 @@ use recording::Recording;
 use super::super::loss::{Loss, first_loss};
 use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
-use super::{LOOK, RoundError, RunningPods, Stage};
+use super::losses::LostNodes;
+use super::{LOOK, READ, RoundError, RunningPods, Stage};
 use crate::environment::instant;
 use crate::pods::generator_job::GeneratorJob;
 
-/// Pause between two readings from kubelets, and between two readings of events.
-const READ: Duration = Duration::from_secs(3);
 /// Maximum normal time of a cluster to create the pods of a Job.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
 /// Time limit for the last lines of a container that has ended.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(15);
+/// Time limit for a kubelet to come back that has the log of a container.
+const READ_WITHIN: Duration = Duration::from_secs(90);
 
 /// The observation of generators that have not all started.
 struct Arrival {
@@ -95,11 +96,18 @@ impl Stage<'_> {
         let mut arrival = Arrival::new();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
         let mut read_at: Option<Instant> = None;
+        let mut nodes = LostNodes::default();
         loop {
             let pods = self.pods(&up.owner.selector())?;
             if read_at.is_none_or(|at| at.elapsed() >= READ) {
-                self.read_kubelets(pods.iter().chain(&up.attached), readings);
+                nodes.ask(self.connection(), &pods);
+                let read = pods.iter().chain(&up.attached);
+                self.read_kubelets(read.filter(|pod| !nodes.has_node_of(pod)), readings);
                 read_at = Some(instant());
+            }
+            let lost = Self::taken_system(up, &pods);
+            if let Some(lost) = lost.or_else(|| self.lost_with_node(&nodes, &pods)) {
+                return Err(RoundError::Lost(lost));
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
             // Pods that the deadline of their Job removes were not lost.
@@ -111,8 +119,8 @@ impl Stage<'_> {
             if now.len() == self.generators as usize && now.values().all(is_done) {
                 return Ok(now.into_values().collect());
             }
-            if let Some(reason) = self.why_not_coming(&mut arrival, &now, job) {
-                return Err(RoundError::Generator(reason));
+            if let Some(error) = self.why_not_coming(&mut arrival, &now, job) {
+                return Err(error);
             }
             seen = now;
             if arrival.began.elapsed() > self.deadline {
@@ -132,7 +140,7 @@ impl Stage<'_> {
         arrival: &mut Arrival,
         now: &BTreeMap<u32, PodState>,
         job: &str,
-    ) -> Option<String> {
+    ) -> Option<RoundError> {
         let waited = arrival.began.elapsed();
         let missing = (0..self.generators).find(|index| !now.contains_key(index));
         if let Some(missing) = missing {
@@ -143,26 +151,35 @@ impl Stage<'_> {
                 // A quota may count pods of the last round for a moment, and the cluster tries again.
                 let since = *arrival.refused_since.get_or_insert_with(instant);
                 if since.elapsed() > REFUSED_WITHIN {
-                    return Some(self.named(missing, &refusal));
+                    return Some(RoundError::Generator(self.named(missing, &refusal)));
                 }
             }
             let why = "the cluster has created no pod of it";
-            return (waited > self.waits.started()).then(|| self.named(missing, why));
+            return (waited > self.waits.started())
+                .then(|| RoundError::Generator(self.named(missing, why)));
         }
         arrival.refused_since = None;
         let unplaced = now.iter().find(|(_, pod)| pod.is_unplaced());
         let Some((index, pod)) = unplaced else {
             arrival.unplaced_since = None;
-            return self.why_not_started(arrival, now);
+            return self
+                .why_not_started(arrival, now)
+                .map(RoundError::Generator);
         };
         let since = *arrival.unplaced_since.get_or_insert_with(instant);
         (since.elapsed() > self.waits.placed()).then(|| {
             let seconds = since.elapsed().as_secs();
             let why = format!(
-                "has not been taken by a node after {seconds} s{}. If an autoscaler adds nodes, give it time with `--pods-within`",
+                "has not been taken by a node after {seconds} s{}",
                 why_coming(pod)
             );
-            self.named(*index, &format!("{}, {why}", pod.placed()))
+            let words = self.named(*index, &format!("{}, {why}", pod.placed()));
+            match pod.is_untaken() {
+                true => RoundError::Lost(words),
+                false => RoundError::Generator(format!(
+                    "{words}. If an autoscaler adds nodes, give it time with `--pods-within`"
+                )),
+            }
         })
     }
 
@@ -204,7 +221,7 @@ impl Stage<'_> {
     }
 
     /// `generator 2 of 3, WHY`.
-    fn named(&self, index: u32, why: &str) -> String {
+    pub(super) fn named(&self, index: u32, why: &str) -> String {
         format!("generator {} of {}, {why}", index + 1, self.generators)
     }
 
@@ -255,6 +272,19 @@ impl Stage<'_> {
             match self.result_now(pod) {
                 Err(RoundError::Generator(reason)) if began.elapsed() < WRITTEN_WITHIN => {
                     tracing::debug!(reason, "the log of a generator is read again");
+                    self.connection().pause(LOOK);
+                }
+                Err(RoundError::Cluster(error @ ClusterError::Away { .. })) => {
+                    let node = pod.node.as_deref().unwrap_or_default();
+                    if let Ok(Some(why)) = self.connection().why_lost(node) {
+                        let place = pod.placed();
+                        return Err(RoundError::Lost(format!(
+                            "{place} was lost with its node before its result was read: {why}"
+                        )));
+                    }
+                    if began.elapsed() >= READ_WITHIN {
+                        return Err(error.into());
+                    }
                     self.connection().pause(LOOK);
                 }
                 result => return result,
