@@ -28,7 +28,7 @@ mod factors;
 mod sent;
 
 pub(crate) use sent::{baseline_of, descriptors, own_protocol, own_requests, prepared};
-use sent::{empty_request, protocol, requests_of, with_content};
+use sent::{empty_request, headers_of, protocol, requests_of, with_content};
 
 /// The systems that keep running from round to round.
 #[derive(Clone, Debug)]
@@ -282,7 +282,8 @@ fn requests_of_load(job: &Job) -> Vec<RequestText> {
         let calls = request.grpc.as_ref().map(|call| call.text());
         let messages = calls.or_else(|| request.websocket.as_ref().map(|call| call.text()));
         let messages = messages.as_deref().map(str::as_bytes);
-        with_content(text, &request.headers, messages.unwrap_or(&request.body))
+        let headers = headers_of(&request.headers, request.grpc.as_ref());
+        with_content(text, &headers, messages.unwrap_or(&request.body))
     };
     job.requests.iter().enumerate().map(text).collect()
 }

@@ -1,4 +1,5 @@
-//! The details of a status: `google.rpc.Status` in the trailer `grpc-status-details-bin`.
+//! The details of a status: `google.rpc.Status` in the trailer `grpc-status-details-bin`, or a list in an error of
+//! Connect.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -33,11 +34,29 @@ impl StatusDetails {
     /// # Errors
     /// If the value is not base64.
     pub fn read(value: &[u8], schema: Option<&CallSchema>) -> Result<StatusDetails, String> {
-        let bytes = BINARY
-            .decode(value)
-            .map_err(|error| format!("expected base64, found other bytes ({error})"))?;
+        let bytes = decoded(value)?;
+        Ok(StatusDetails::of_status(&bytes, schema))
+    }
+
+    /// Reads the details in an error of Connect: the name of each type, and its message in base64.
+    ///
+    /// # Errors
+    /// If a message is not base64.
+    pub fn of_connect<'a>(
+        details: impl Iterator<Item = (&'a str, &'a str)>,
+        schema: Option<&CallSchema>,
+    ) -> Result<StatusDetails, String> {
         let mut found = StatusDetails::default();
-        for (number, content) in fields(&bytes) {
+        for (name, value) in details.take(SHOWN_MAX) {
+            let bytes = decoded(value.as_bytes())?;
+            found.details.push(shown(name, &bytes, schema));
+        }
+        Ok(found)
+    }
+
+    fn of_status(bytes: &[u8], schema: Option<&CallSchema>) -> StatusDetails {
+        let mut found = StatusDetails::default();
+        for (number, content) in fields(bytes) {
             match (number, content) {
                 (1, Content::Number(code)) => found.code = code,
                 (2, Content::Bytes(text)) => {
@@ -49,8 +68,14 @@ impl StatusDetails {
                 _ => {}
             }
         }
-        Ok(found)
+        found
     }
+}
+
+fn decoded(value: &[u8]) -> Result<Vec<u8>, String> {
+    BINARY
+        .decode(value)
+        .map_err(|error| format!("expected base64, found other bytes ({error})"))
 }
 
 /// Returns a detail as text.
@@ -63,6 +88,11 @@ fn detail(any: &[u8], schema: Option<&CallSchema>) -> String {
             _ => {}
         }
     }
+    shown(&name, value, schema)
+}
+
+/// Returns the message of a detail as text, after the name of its type.
+fn shown(name: &str, value: &[u8], schema: Option<&CallSchema>) -> String {
     let short = name.rsplit('/').next().unwrap_or_default();
     match schema.and_then(|schema| schema.shown(short, value)) {
         Some(json) => format!("{short} {json}"),
@@ -133,5 +163,10 @@ mod tests {
             ["google.rpc.BadRequest (27 bytes): `name`, `must not be empty`"]
         );
         assert!(StatusDetails::read(b"!", None).is_err());
+        let value = base64::engine::general_purpose::STANDARD_NO_PAD.encode(&request);
+        let list = [("google.rpc.BadRequest", value.as_str())];
+        let of_connect = StatusDetails::of_connect(list.into_iter(), None).unwrap();
+        assert_eq!(of_connect.details, found.details);
+        assert!(StatusDetails::of_connect([("a.B", "!")].into_iter(), None).is_err());
     }
 }

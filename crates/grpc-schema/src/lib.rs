@@ -17,7 +17,7 @@ mod wire;
 pub use details::StatusDetails;
 pub use expected::{Difference, ExpectedFields};
 pub use schema::{CallSchema, Method};
-pub use status::{deadline, named, of_http};
+pub use status::{connect_code, connect_http, deadline, named, of_connect, of_http};
 
 use std::fmt;
 
@@ -25,13 +25,18 @@ use std::fmt;
 pub const PREFIX_BYTES: usize = 5;
 
 /// Headers that a call writes itself.
-const OWN_HEADERS: [&str; 6] = [
+const OWN_HEADERS: [&str; 11] = [
     "content-type",
     "content-length",
     "te",
     "grpc-timeout",
     "grpc-encoding",
     "grpc-accept-encoding",
+    "x-grpc-web",
+    "connect-protocol-version",
+    "connect-timeout-ms",
+    "connect-content-encoding",
+    "connect-accept-encoding",
 ];
 
 /// True if a call writes this header itself, so that its metadata cannot contain it.

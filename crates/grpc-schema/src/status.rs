@@ -49,6 +49,51 @@ pub fn of_http(status: u16) -> u32 {
     }
 }
 
+/// Returns the status with this name in Connect, such as `not_found`. An error cannot have the name `ok`.
+#[must_use]
+pub fn of_connect(code: &str) -> Option<u32> {
+    let name = match code {
+        // Connect spells it with one `l`.
+        "canceled" => "CANCELLED".to_owned(),
+        "ok" => return None,
+        code if code.chars().any(|it| it.is_ascii_uppercase()) => return None,
+        code => code.to_ascii_uppercase(),
+    };
+    let index = NAMES.iter().position(|known| *known == name)?;
+    u32::try_from(index).ok()
+}
+
+/// Returns the name of a status in Connect. `None` for 0, which is no error, and for unknown statuses.
+#[must_use]
+pub fn connect_code(status: u32) -> Option<String> {
+    match status {
+        0 => None,
+        1 => Some("canceled".to_owned()),
+        status => {
+            let name = NAMES.get(usize::try_from(status).ok()?)?;
+            Some(name.to_ascii_lowercase())
+        }
+    }
+}
+
+/// Returns the HTTP status of an error of Connect (Connect Protocol, "Error Codes").
+#[must_use]
+pub fn connect_http(status: u32) -> u16 {
+    match status {
+        1 => 499,
+        3 | 9 | 11 => 400,
+        4 => 504,
+        5 => 404,
+        6 | 10 => 409,
+        7 => 403,
+        8 => 429,
+        12 => 501,
+        14 => 503,
+        16 => 401,
+        _ => 500,
+    }
+}
+
 /// Returns a time limit as the value of `grpc-timeout`.
 #[must_use]
 pub fn deadline(limit: Duration) -> String {
@@ -61,6 +106,21 @@ pub fn deadline(limit: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_of_connect_is_a_status() {
+        assert_eq!(of_connect("canceled"), Some(1));
+        assert_eq!(of_connect("not_found"), Some(5));
+        assert_eq!(of_connect("unauthenticated"), Some(16));
+        for status in 1..=16 {
+            assert_eq!(of_connect(&connect_code(status).unwrap()), Some(status));
+            assert!(connect_http(status) >= 400);
+        }
+        assert_eq!((connect_code(0), connect_code(17)), (None, None));
+        for wrong in ["ok", "NOT_FOUND", "cancelled?", ""] {
+            assert_eq!(of_connect(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn statuses_have_names() {

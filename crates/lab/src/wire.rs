@@ -41,7 +41,7 @@ pub(crate) use capacity::CapacityFile;
 pub(crate) use client::ClientFile;
 pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
-pub(crate) use grpc::{CompressionFile, GrpcFile, GrpcSendFile};
+pub(crate) use grpc::{CompressionFile, GrpcFile, GrpcSendFile, RpcProtocolFile};
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
 pub(crate) use parts::{Headers, ResumptionEntry, Switch};
 pub(crate) use pods::{PodFile, PodsFile};

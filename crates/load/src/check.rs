@@ -13,6 +13,7 @@ use httparse::Header;
 use model::GrpcRule;
 
 use crate::answer::Answer;
+use crate::call_form::Form;
 use crate::job::{BodyRule, EventCheck, Expectation, StatusRule, StreamEnd, StreamRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
@@ -75,7 +76,11 @@ pub(crate) fn examine(
     }
     if !answer.trailers.is_empty() {
         let trailers = lines_of(&answer.trailers);
-        judge.trailers(&Head::new(answer.status, &trailers));
+        let trailers = Head::new(answer.status, &trailers);
+        match &judge.rules.grpc {
+            Some(call) if call.form() == Form::Web => judge.findings.grpc.separated(&trailers),
+            _ => judge.trailers(&trailers),
+        }
     }
     judge.end();
     if let Some(refusal) = findings.refusal() {
@@ -491,7 +496,9 @@ impl Sink for Judge<'_> {
             });
             findings.capture_headers = values.collect();
         }
-        if self.rules.grpc.is_some() && !findings.grpc.head(head) {
+        if let Some(rules) = &self.rules.grpc
+            && !findings.grpc.head(rules, head)
+        {
             return;
         }
         if !self.rules.judges_body_of(head.status) {
@@ -530,8 +537,8 @@ impl Sink for Judge<'_> {
     }
 
     fn trailers(&mut self, trailers: &Head<'_>) {
-        if self.rules.grpc.is_some() {
-            self.findings.grpc.trailers(trailers);
+        if let Some(rules) = &self.rules.grpc {
+            self.findings.grpc.trailers(rules, trailers);
         }
     }
 
@@ -545,6 +552,10 @@ impl Sink for Judge<'_> {
         let rules = self.rules;
         match &rules.grpc {
             None => self.content(part),
+            Some(rules) if rules.form() == Form::ConnectUnary => {
+                self.findings.grpc.part_of_whole(rules, part);
+                self.content(part);
+            }
             Some(rules) => self.messages_of_call(rules, part),
         }
     }

@@ -107,8 +107,9 @@ fn converse(
     bytes: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
-    // TLS, HTTP/2 and WebSocket exist only in the general carrier, which a load would also use.
-    if !target.protocol.is_plain() || request.conversation.is_some() {
+    // TLS, HTTP/2, WebSocket and calls exist only in the general carrier, which a load would also use.
+    let is_more = request.conversation.is_some() || request.calling.is_some();
+    if !target.protocol.is_plain() || is_more {
         return crate::general::exchange(target, request, bytes, timeout);
     }
     let deadline = Deadline {

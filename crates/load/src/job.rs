@@ -107,10 +107,11 @@ impl Job {
         }
     }
 
-    /// True if the fast carrier can send it: HTTP/1.1 without TLS, and no WebSocket.
+    /// True if the fast carrier can send it: HTTP/1.1 without TLS, and neither WebSocket nor calls.
     pub(crate) fn is_plain(&self) -> bool {
         let mut requests = self.requests.iter();
-        self.target.protocol.is_plain() && requests.all(|request| request.websocket.is_none())
+        let is_plain = |it: &Request| it.websocket.is_none() && it.grpc.is_none();
+        self.target.protocol.is_plain() && requests.all(is_plain)
     }
 
     /// The usual share of the time for spinning. A quarter is enough for 1,000 slots a second on a machine

@@ -23,6 +23,7 @@
 mod answer;
 mod awake;
 mod backoff;
+mod call_form;
 mod check;
 mod clock;
 mod coding;

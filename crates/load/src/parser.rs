@@ -66,6 +66,32 @@ pub trait Sink {
     }
 }
 
+impl<S: Sink> Sink for &mut S {
+    fn head(&mut self, head: &Head<'_>) {
+        (**self).head(head);
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        (**self).body(part);
+    }
+
+    fn trailers(&mut self, trailers: &Head<'_>) {
+        (**self).trailers(trailers);
+    }
+
+    fn refusal(&self) -> Option<ParseError> {
+        (**self).refusal()
+    }
+
+    fn is_over(&self) -> bool {
+        (**self).is_over()
+    }
+
+    fn is_ended(&self) -> bool {
+        (**self).is_ended()
+    }
+}
+
 /// Status and headers of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {

@@ -11,7 +11,7 @@ use model::{Framing, GrpcDescriptors, StreamRule};
 
 use crate::exchange::exchange;
 use crate::grpc::first_message;
-use crate::job::{Expectation, Request, Target};
+use crate::job::{Expectation, Request, Resumption, Target, Version};
 
 /// The largest number of rounds. A file may import files that the server has not sent.
 const ROUNDS_MAX: usize = 64;
@@ -35,8 +35,25 @@ pub fn resolve(request: &mut Request, target: &Target, limit: Duration) -> Resul
         let found = &call.method;
         format!("expected a method as `package.Service/Method`, found `{found}`")
     })?;
-    let set = descriptors(target, service, limit)?;
+    let set = match call.protocol.needs_http2() {
+        true => descriptors(target, service, limit)?,
+        // Reflection itself is a call of gRPC.
+        false => descriptors(&over_http2(target), service, limit).map_err(|reason| {
+            format!(
+                "{reason}. Reflection is a call of gRPC over HTTP/2, also for `{}`",
+                call.protocol.word()
+            )
+        })?,
+    };
     describe(request, Arc::from(set))
+}
+
+/// Returns the target for a call over HTTP/2.
+fn over_http2(target: &Target) -> Target {
+    let mut target = target.clone();
+    target.protocol.version = Version::Http2 { streams: 1 };
+    target.protocol.resumption = Resumption::Off;
+    target
 }
 
 /// Gives a call the descriptors that its server has sent. Any other request stays unchanged.

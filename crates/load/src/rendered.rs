@@ -8,7 +8,7 @@ use model::{Framing, WebSocketCall};
 use crate::check::Rules;
 use crate::error::RequestError;
 use crate::grpc::{self, Calling};
-use crate::job::{Request, Target};
+use crate::job::{Request, Target, Version};
 use crate::raw_place::RawPlace;
 use crate::scenario::{Capture, CapturedValue, Wanted};
 use crate::template::{Places, Source, Template};
@@ -30,6 +30,8 @@ pub(crate) struct Rendered {
     pub(crate) conversation: Option<Arc<WebSocketCall>>,
     /// The call of gRPC. The JSON of its messages is the body.
     pub(crate) calling: Option<Arc<Calling>>,
+    /// The bytes of a call over HTTP/1.1, if they are the same in every slot.
+    encoded: Option<Box<[u8]>>,
 }
 
 impl Rendered {
@@ -87,7 +89,7 @@ impl Rendered {
         }
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(body);
-        Ok(Rendered {
+        let rendered = Rendered {
             bytes: bytes.into_boxed_slice(),
             template: template.map(Arc::new),
             bodiless: request.method == "HEAD",
@@ -97,7 +99,18 @@ impl Rendered {
             },
             conversation: request.websocket.clone().map(Arc::new),
             calling,
-        })
+            encoded: None,
+        };
+        rendered.encoded(target.protocol.version)
+    }
+
+    /// Encodes a call for HTTP/1.1, unless it differs from slot to slot.
+    fn encoded(mut self, version: Version) -> Result<Rendered, RequestError> {
+        if let (Some(calling), None, Version::Http1) = (&self.calling, &self.template, version) {
+            let bytes = calling.over_http1(&self.bytes);
+            self.encoded = Some(bytes.map_err(RequestError::Grpc)?.into_boxed_slice());
+        }
+        Ok(self)
     }
 
     /// Turns it into a step of a scenario. Its responses give values to later steps.
@@ -163,6 +176,22 @@ impl Rendered {
     /// True if the bytes differ from slot to slot.
     pub(crate) fn is_template(&self) -> bool {
         self.template.is_some()
+    }
+
+    /// Returns the bytes of the slot that `buffer` was prepared for, as HTTP/1.1 carries them. The messages of a
+    /// call are encoded.
+    ///
+    /// # Errors
+    /// If a value does not fit its field.
+    pub(crate) fn over_http1(&self, buffer: &[u8]) -> Result<Vec<u8>, RequestError> {
+        match (&self.encoded, &self.calling) {
+            (Some(bytes), _) => Ok(bytes.to_vec()),
+            (None, None) => Ok(self.bytes(buffer).to_vec()),
+            (None, Some(calling)) => {
+                let encoded = calling.over_http1(self.bytes(buffer));
+                encoded.map_err(RequestError::Grpc)
+            }
+        }
     }
 
     /// Returns the bytes of the slot that `buffer` was prepared for.

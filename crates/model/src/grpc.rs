@@ -5,11 +5,60 @@ use std::time::Duration;
 
 use crate::PlannedMessage;
 
-/// A call of gRPC, instead of a body. Its messages are written as JSON until they are sent.
+/// The protocol of a call. The messages are binary in every protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RpcProtocol {
+    /// gRPC over HTTP/2.
+    #[default]
+    Grpc,
+    /// gRPC-Web over any version of HTTP. The last message of an answer has the trailers.
+    GrpcWeb,
+    /// Connect over any version of HTTP.
+    Connect,
+}
+
+impl RpcProtocol {
+    /// All protocols.
+    pub const ALL: [RpcProtocol; 3] = [
+        RpcProtocol::Grpc,
+        RpcProtocol::GrpcWeb,
+        RpcProtocol::Connect,
+    ];
+
+    /// The name of the protocol in labs and flags.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            RpcProtocol::Grpc => "grpc",
+            RpcProtocol::GrpcWeb => "grpc-web",
+            RpcProtocol::Connect => "connect",
+        }
+    }
+
+    /// True if calls travel over HTTP/2 only.
+    #[must_use]
+    pub fn needs_http2(self) -> bool {
+        self == RpcProtocol::Grpc
+    }
+
+    /// The header that marks a call of this protocol. gRPC has no such header.
+    #[must_use]
+    pub fn mark(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            RpcProtocol::Grpc => None,
+            RpcProtocol::GrpcWeb => Some(("X-Grpc-Web", "1")),
+            RpcProtocol::Connect => Some(("Connect-Protocol-Version", "1")),
+        }
+    }
+}
+
+/// A call of gRPC, gRPC-Web or Connect, instead of a body. Its messages are written as JSON until they are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrpcCall {
     /// The method: `package.Service/Method`.
     pub method: String,
+    /// The protocol of the call.
+    pub protocol: RpcProtocol,
     /// The descriptors of the method.
     pub descriptors: GrpcDescriptors,
     /// The messages in order, each as the text of its JSON.
@@ -43,6 +92,8 @@ pub enum GrpcDescriptors {
 /// The rule of the answers to a call of gRPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrpcRule {
+    /// The protocol of the call.
+    pub protocol: RpcProtocol,
     /// The correct status, 0 to 16.
     pub status: u32,
     /// The form of the answers. `None` if they are not read.
@@ -67,6 +118,7 @@ impl GrpcRule {
     #[must_use]
     pub fn of_status(status: u32) -> GrpcRule {
         GrpcRule {
+            protocol: RpcProtocol::Grpc,
             status,
             answers: None,
         }
@@ -83,6 +135,7 @@ impl GrpcCall {
     ) -> GrpcCall {
         GrpcCall {
             method,
+            protocol: RpcProtocol::Grpc,
             descriptors,
             messages,
             has_replies: false,
@@ -105,6 +158,7 @@ impl GrpcCall {
             contains: self.contains.clone(),
         });
         GrpcRule {
+            protocol: self.protocol,
             status: self.status,
             answers,
         }

@@ -51,7 +51,7 @@ pub use expectation::{BodyRule, EncodedBody, Expectation, StatusPart, StatusRule
 pub use factorial::{Alias, FactorSet, FactorialDesign};
 pub use gate::{Gate, GateError, Relation, Subject, gate_grammar};
 pub use generator::{GeneratorCost, Pause};
-pub use grpc::{GrpcAnswers, GrpcCall, GrpcDescriptors, GrpcRule};
+pub use grpc::{GrpcAnswers, GrpcCall, GrpcDescriptors, GrpcRule, RpcProtocol};
 pub use handshakes::{Handshakes, handshakes};
 pub use invalid::InvalidKind;
 pub use load::{Arrival, Load, Phase, Settle, Stop};

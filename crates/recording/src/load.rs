@@ -166,8 +166,9 @@ pub struct RequestText {
     pub method: String,
     /// Path and query, such as `/search?q=tea`.
     pub path: String,
-    /// Headers as sent, without the headers that the generator adds. Values of headers that contain
-    /// credentials may be replaced by `(hidden)`.
+    /// Headers as sent, without the headers that the generator adds. Only a call of gRPC-Web or Connect also has
+    /// the header that marks its protocol. Values of headers that contain credentials may be replaced by
+    /// `(hidden)`.
     pub headers: Vec<Header>,
     /// SHA-256 of the body, in hexadecimal. Absent without a body.
     pub body_sha256: Option<String>,

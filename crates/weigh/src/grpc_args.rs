@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use load::Request;
 use model::{
-    Expectation, Framing, GrpcCall, GrpcDescriptors, MessageContent, PlannedMessage, StreamRule,
+    Expectation, Framing, GrpcCall, GrpcDescriptors, MessageContent, PlannedMessage, RpcProtocol,
+    StreamRule,
 };
 
 use crate::yaml_text::quoted;
@@ -17,11 +18,16 @@ use crate::yaml_text::quoted;
 pub(crate) struct GrpcArgs {
     /// Call this method of gRPC, `package.Service/Method`, over HTTP/2.
     ///
-    /// The status in the trailers decides whether a call passed. A method with a stream of answers has events,
+    /// The status at the end of the answer decides whether a call passed. A method with a stream of answers has events,
     /// as with --stream. Without --proto and --descriptors, the server sends the descriptors by
     /// reflection before the load.
     #[arg(long, value_name = "METHOD", conflicts_with_all = ["method", "data", "stream", "messages", "subscribe"])]
     grpc: Option<String>,
+    /// The protocol of the call: grpc, grpc-web or connect [default: grpc].
+    ///
+    /// gRPC always uses HTTP/2. The other protocols use the version of HTTP of a request, by default HTTP/1.1.
+    #[arg(long, value_name = "PROTOCOL", requires = "grpc", value_parser = protocol, hide_short_help = true)]
+    grpc_protocol: Option<RpcProtocol>,
     /// The .proto file of the method. Imports are found next to it and below --import-path.
     #[arg(
         long,
@@ -87,6 +93,11 @@ impl GrpcArgs {
         self.grpc.is_some()
     }
 
+    /// True if the request is a call that needs HTTP/2.
+    pub(crate) fn needs_http2(&self) -> bool {
+        self.is_given() && self.grpc_protocol.unwrap_or_default().needs_http2()
+    }
+
     /// True if the descriptors are files of this machine.
     pub(crate) fn has_files(&self) -> bool {
         !self.proto.is_empty() || self.descriptors.is_some()
@@ -127,6 +138,7 @@ impl GrpcArgs {
         };
         Ok(Some(GrpcCall {
             method: method.trim_start_matches('/').to_owned(),
+            protocol: self.grpc_protocol.unwrap_or_default(),
             descriptors,
             messages,
             has_replies: self.grpc_replies,
@@ -164,6 +176,12 @@ impl GrpcArgs {
     }
 }
 
+fn protocol(text: &str) -> Result<RpcProtocol, String> {
+    let mut all = RpcProtocol::ALL.into_iter();
+    all.find(|protocol| protocol.word() == text)
+        .ok_or_else(|| format!("expected grpc, grpc-web or connect, found `{text}`"))
+}
+
 /// True if the descriptors give the method a stream of answers.
 ///
 /// # Errors
@@ -180,6 +198,9 @@ pub(crate) fn answers_several(call: &GrpcCall) -> Result<bool, String> {
 pub(crate) fn as_yaml(call: &GrpcCall, file: &str) -> String {
     let span = |time: Duration| format!("{}ns", time.as_nanos());
     let mut keys = vec![format!("method: {}", quoted(&call.method))];
+    if call.protocol != RpcProtocol::Grpc {
+        keys.push(format!("protocol: {}", call.protocol.word()));
+    }
     keys.push(match call.descriptors {
         GrpcDescriptors::Set(_) => format!("descriptors: {}", quoted(file)),
         GrpcDescriptors::Reflection => "reflection: on".to_owned(),

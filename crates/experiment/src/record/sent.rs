@@ -55,7 +55,18 @@ fn text_of(request: &RequestTemplate) -> RequestText {
     let calls = request.grpc.as_ref().map(|call| call.text());
     let messages = calls.or_else(|| request.websocket.as_ref().map(|call| call.text()));
     let messages = messages.as_deref().map(str::as_bytes);
-    with_content(text, &request.headers, messages.unwrap_or(&request.body))
+    let headers = headers_of(&request.headers, request.grpc.as_ref());
+    with_content(text, &headers, messages.unwrap_or(&request.body))
+}
+
+/// The headers of a request, with the header that marks the protocol of a call.
+pub(super) fn headers_of(
+    headers: &[(String, String)],
+    call: Option<&GrpcCall>,
+) -> Vec<(String, String)> {
+    let mark = call.and_then(|call| call.protocol.mark());
+    let mark = mark.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    headers.iter().cloned().chain(mark).collect()
 }
 
 /// The preparing requests that a variant receives once after each start.

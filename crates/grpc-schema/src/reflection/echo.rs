@@ -48,6 +48,14 @@ pub fn answer(question: &[u8]) -> Vec<u8> {
     message
 }
 
+/// Returns the set of descriptors (`google.protobuf.FileDescriptorSet`).
+#[must_use]
+pub fn descriptors() -> Vec<u8> {
+    let mut set = Vec::new();
+    put(1, &file(), &mut set);
+    set
+}
+
 /// Returns the file as a descriptor (`google.protobuf.FileDescriptorProto`).
 fn file() -> Vec<u8> {
     let mut field = Vec::new();

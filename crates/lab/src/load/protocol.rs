@@ -1,6 +1,9 @@
 //! The protocol of the target: the keys for HTTP/2 and HTTP/3, and the keys about certificates.
 
-use model::{Load, Resumption, Version};
+use std::sync::Arc;
+
+use grpc_schema::CallSchema;
+use model::{GrpcCall, Load, Resumption, Version};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{ClientFiles, LabTrust, Protocol, RequestTemplate, Setup};
@@ -168,14 +171,9 @@ pub(crate) fn check_carried(
     place: Place,
     reading: &mut Reading<'_>,
 ) {
-    let is_call = |request: &RequestTemplate| request.grpc.is_some();
-    if !matches!(target.http, Version::Http2 { .. }) && requests.iter().any(is_call) {
-        let help = match target.http {
-            Version::Http3 { .. } => "write `http2: on` instead of `http3: on`",
-            _ => "write `http2: on` below `load`",
-        };
-        report(reading, place, "a gRPC call needs HTTP/2", help);
-    }
+    let needs_http2 = |call: &GrpcCall| call.protocol.needs_http2();
+    let is_call = |request: &RequestTemplate| request.grpc.as_ref().is_some_and(needs_http2);
+    check_calls(target, requests, place, reading);
     let mut conversations = requests
         .iter()
         .filter(|request| request.websocket.is_some());
@@ -221,6 +219,46 @@ pub(crate) fn check_carried(
             report(reading, place, &message, help);
         }
     }
+}
+
+/// Reports calls that only HTTP/2 can carry.
+fn check_calls(
+    target: &Setup,
+    requests: &[RequestTemplate],
+    place: Place,
+    reading: &mut Reading<'_>,
+) {
+    if matches!(target.http, Version::Http2 { .. }) {
+        return;
+    }
+    let help = match target.http {
+        Version::Http3 { .. } => "write `http2: on` instead of `http3: on`",
+        _ => "write `http2: on` below `load`",
+    };
+    let calls = requests.iter().filter_map(|request| request.grpc.as_ref());
+    let needs_http2 = |call: &&GrpcCall| call.protocol.needs_http2();
+    if calls.clone().any(|call| needs_http2(&call)) {
+        report(reading, place, "a gRPC call needs HTTP/2", help);
+    }
+    for call in calls.filter(|call| !needs_http2(call)) {
+        let (name, word) = (&call.method, call.protocol.word());
+        if target.http == Version::Http1 && has_two_streams(call) {
+            let wrong = format!(
+                "`{name}` has a stream of messages and a stream of answers, and `{word}` needs HTTP/2 for both"
+            );
+            report(reading, place, &wrong, help);
+        } else if call.is_spaced() {
+            let wrong = format!("messages of `{word}` with times or replies need HTTP/2");
+            report(reading, place, &wrong, help);
+        }
+    }
+}
+
+/// True if a method has a stream in both directions. Without descriptors, only the load can refuse it.
+fn has_two_streams(call: &GrpcCall) -> bool {
+    let read = |set: &Arc<[u8]>| CallSchema::read(set).and_then(|it| it.method(&call.method));
+    let method = call.set().and_then(|set| read(set).ok());
+    method.is_some_and(|method| method.takes_several() && method.answers_several())
 }
 
 /// Reports tickets without TLS, and 0-RTT without HTTP/3.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grpc_schema::{CallSchema, Method};
-use model::{GrpcCall, GrpcDescriptors, PlannedMessage};
+use model::{GrpcCall, GrpcDescriptors, PlannedMessage, RpcProtocol};
 use yaml_with_places::{At, Finding, Json, Place};
 
 use super::files::bytes;
@@ -13,7 +13,7 @@ use crate::grpc;
 use crate::places::{Places, Within};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
-use crate::wire::{CompressionFile, GrpcFile, GrpcSendFile, RequestFile, Switch};
+use crate::wire::{CompressionFile, GrpcFile, GrpcSendFile, RequestFile, RpcProtocolFile, Switch};
 
 /// A call, its metadata, and its method if the lab has its descriptors.
 pub(super) struct Call {
@@ -152,6 +152,7 @@ impl Writing<'_, '_> {
         let span = |written: &Written<LongerThanZero>| written.0.0;
         Some(GrpcCall {
             method: file.method.value.trim_start_matches('/').to_owned(),
+            protocol: self.protocol(reading)?,
             descriptors,
             messages,
             has_replies: self.replies(reading)?,
@@ -168,6 +169,28 @@ impl Writing<'_, '_> {
             },
             contains: self.contains(reading),
         })
+    }
+
+    /// Returns the protocol. Refuses a stream of messages in gRPC-Web.
+    fn protocol(&self, reading: &mut Reading<'_>) -> Option<RpcProtocol> {
+        let Some(At { value, place }) = &self.file.protocol else {
+            return Some(RpcProtocol::Grpc);
+        };
+        let several = self.method.as_ref().is_some_and(Method::takes_several);
+        match value {
+            RpcProtocolFile::Grpc => Some(RpcProtocol::Grpc),
+            RpcProtocolFile::Connect => Some(RpcProtocol::Connect),
+            RpcProtocolFile::GrpcWeb if several => {
+                let wrong = format!(
+                    "`{}` takes a stream of messages, and `grpc-web` sends one message",
+                    self.file.method.value
+                );
+                let help = "write `protocol: grpc` or `protocol: connect`";
+                reading.findings.add(Finding::new(*place, wrong).help(help));
+                None
+            }
+            RpcProtocolFile::GrpcWeb => Some(RpcProtocol::GrpcWeb),
+        }
     }
 
     /// Returns the messages with their times.

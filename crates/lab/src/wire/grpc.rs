@@ -8,8 +8,8 @@ use super::parts::{Headers, Switch};
 use crate::formats::Written;
 use crate::quantities::LongerThanZero;
 
-/// A gRPC call. The load needs `http2: on`. The trailers of an answer decide whether it is right. A call of a
-/// method with a stream of answers has events, as with `stream`.
+/// A call of gRPC, gRPC-Web or Connect. A call of gRPC needs `http2: on`. The status at the end of an answer
+/// decides if it is right. A call of a method with a stream of answers has events, as with `stream`.
 ///
 /// A message may contain `{{name}}` of the data and of captured values. Its field decides the type of the
 /// value, and every row of the data is checked before the load.
@@ -19,6 +19,11 @@ use crate::quantities::LongerThanZero;
 pub(crate) struct GrpcFile {
     /// The method: `package.Service/Method`.
     pub(crate) method: At<String>,
+    /// The protocol: `grpc`, `grpc-web` or `connect`, with binary messages. gRPC needs `http2: on`. gRPC-Web and
+    /// Connect also work over HTTP/1.1 and HTTP/3. gRPC-Web sends one message. Connect needs HTTP/2 for streams in
+    /// both directions.
+    #[schemars(extend("default" = "grpc"))]
+    pub(crate) protocol: Option<At<RpcProtocolFile>>,
     /// The `.proto` files with the method and its messages. Imports are found next to these files and below
     /// `import-paths`. Give `proto`, `descriptors` or `reflection`.
     #[serde(default)]
@@ -28,7 +33,8 @@ pub(crate) struct GrpcFile {
     pub(crate) import_paths: OneOrMany<At<String>>,
     /// A file with a set of descriptors, as `protoc --include_imports --descriptor_set_out` writes it.
     pub(crate) descriptors: Option<At<String>>,
-    /// `on` asks the server for the descriptors before the load (`grpc.reflection.v1`, or `v1alpha`).
+    /// `on` asks the server for the descriptors before the load (`grpc.reflection.v1`, or `v1alpha`), always by a
+    /// call of gRPC over HTTP/2.
     pub(crate) reflection: Option<At<Switch>>,
     /// The message in JSON, written as YAML. By default an empty message.
     pub(crate) message: Option<At<Json>>,
@@ -76,6 +82,16 @@ pub(crate) struct GrpcSendFile {
     /// The number of sends of a message with `every`. By default it is sent until the end of `hold`.
     #[schemars(range(min = 1))]
     pub(crate) count: Option<At<u64>>,
+}
+
+/// The protocol of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum RpcProtocolFile {
+    Grpc,
+    GrpcWeb,
+    Connect,
 }
 
 /// The compression of messages.

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use std::time::Duration;
 
-use model::{Framing, GrpcDescriptors, Version};
+use model::{Framing, GrpcDescriptors, RpcProtocol, Version};
 
 use crate::{Folder, changed};
 
@@ -49,6 +49,37 @@ fn a_call_is_a_post_with_a_binary_message() {
     assert_eq!(header("x-tenant"), Some("a"));
     let target = lab.baseline.systems().last().unwrap().http;
     assert_eq!(target, Version::Http2 { streams: 1 });
+}
+
+#[test]
+fn a_call_of_connect_or_grpc_web_needs_no_http_2() {
+    let say = "method: hello.Greeter/Say, proto: api/hello.proto";
+    for (word, protocol) in [
+        ("connect", RpcProtocol::Connect),
+        ("grpc-web", RpcProtocol::GrpcWeb),
+        ("grpc", RpcProtocol::Grpc),
+    ] {
+        let call = format!("{say}, protocol: {word}, compression: gzip");
+        for load in ["timeout: 2s", "http2: on"] {
+            if protocol.needs_http2() && load != "http2: on" {
+                continue;
+            }
+            let lab = folder(load, &call).parse().unwrap();
+            let call = lab.baseline.requests[0].grpc.as_ref().unwrap();
+            assert_eq!((call.protocol, call.is_compressed), (protocol, true));
+        }
+    }
+    let chat = "method: hello.Greeter/Chat, proto: api/hello.proto, messages: [{}, {}]";
+    let connect = format!("{chat}, protocol: connect");
+    folder("http2: on", &connect).parse().unwrap();
+    assert_snapshot!(folder("timeout: 2s", &connect).mistakes());
+    let web = format!("{chat}, protocol: grpc-web");
+    assert_snapshot!(folder("http2: on", &web).mistakes());
+    let later =
+        "method: a.B/C, reflection: on, sends: [{message: {}, after: 1s}], protocol: connect";
+    folder("http2: on", later).parse().unwrap();
+    assert_snapshot!(folder("timeout: 2s", later).mistakes());
+    assert_snapshot!(folder("http2: on", &format!("{say}, protocol: json")).mistakes());
 }
 
 #[test]

@@ -1,17 +1,24 @@
-//! Reads the answers to a call of gRPC: messages, and the status in trailers.
+//! Reads the answers to a call of gRPC, gRPC-Web or Connect: messages, and the status.
 //!
 //! Messages are input from outside: they may be compressed, damaged, or longer than any limit. At most one is in
 //! memory, and it is decoded only for rules that need its fields.
 
-use grpc_schema::{CallSchema, ExpectedFields, Method, StatusDetails, of_http};
+use std::borrow::Cow;
+
+use grpc_schema::{CallSchema, ExpectedFields, Method, of_http};
 use model::{Framing, GrpcRule};
 use serde_json::Value;
 
 use super::KEPT_MAX;
 use super::stream::Splitter;
+use crate::call_form::{COMPRESSED, END_MAX, Form};
 use crate::coding::{self, CodingError};
 use crate::mismatch::Mismatch;
 use crate::parser::Head;
+
+mod status;
+
+use status::Status;
 
 /// Characters of a value of the server that a message quotes.
 const QUOTED_MAX: usize = 80;
@@ -19,6 +26,7 @@ const QUOTED_MAX: usize = 80;
 /// The rules of a call, ready for many answers.
 #[derive(Clone, Debug)]
 pub(crate) struct GrpcRules {
+    form: Form,
     status: u32,
     method: Option<Method>,
     fields: Option<ExpectedFields>,
@@ -33,6 +41,7 @@ pub(crate) struct GrpcRules {
 impl GrpcRules {
     pub(super) fn new(rule: &GrpcRule) -> GrpcRules {
         let mut rules = GrpcRules {
+            form: Form::of(rule.protocol, None),
             status: rule.status,
             method: None,
             fields: None,
@@ -55,6 +64,7 @@ impl GrpcRules {
                 rules.decodes = fields.is_some() || !answers.contains.is_empty();
                 rules.contains.clone_from(&answers.contains);
                 rules.fields = fields;
+                rules.form = Form::of(rule.protocol, Some(&method));
                 rules.method = Some(method);
             }
             Err(reason) => rules.broken = Some(reason),
@@ -72,43 +82,14 @@ impl GrpcRules {
         self.method.as_ref()
     }
 
+    /// The form of the answers.
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
     fn is_single(&self) -> bool {
         let method = self.method.as_ref();
         method.is_some_and(|method| !method.answers_several())
-    }
-}
-
-/// The status of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Status {
-    /// `None` until a status arrived.
-    number: Option<u32>,
-    message: Option<String>,
-    details: Option<Vec<u8>>,
-}
-
-impl Status {
-    /// Reads the status from trailers, or from the head of a response without messages.
-    fn of(lines: &Head<'_>) -> Status {
-        let text = |name: &str| {
-            let value = lines.header(name)?;
-            Some(String::from_utf8_lossy(value).into_owned())
-        };
-        let Some(written) = text("grpc-status") else {
-            return Status::default();
-        };
-        let Ok(number) = written.trim().parse() else {
-            return Status {
-                message: Some(format!("`grpc-status: {}` is no status", quoted(&written))),
-                ..Status::default()
-            };
-        };
-        let message = lines.header("grpc-message").map(decoded);
-        Status {
-            number: Some(number),
-            message: message.filter(|message| !message.is_empty()),
-            details: lines.header("grpc-status-details-bin").map(<[u8]>::to_vec),
-        }
     }
 }
 
@@ -129,6 +110,11 @@ pub(crate) struct GrpcFindings {
     fault: Option<Box<Mismatch>>,
     /// The latest message as JSON, if a rule needs it.
     json: Vec<u8>,
+    /// The body of an answer without prefixes.
+    whole: Vec<u8>,
+    whole_bytes: usize,
+    /// True if that body is an error.
+    is_error: bool,
     is_too_large: bool,
     /// Number of messages that were sent without a reply, and of all messages.
     unanswered: (u64, u64),
@@ -141,6 +127,12 @@ pub(super) struct Answered {
     pub(super) plain: Vec<u8>,
     /// True if it exists as JSON, too.
     pub(super) is_decoded: bool,
+}
+
+/// A message that cannot be read.
+struct Unread {
+    found: String,
+    is_too_large: bool,
 }
 
 impl GrpcFindings {
@@ -160,41 +152,148 @@ impl GrpcFindings {
         self.coding = None;
         self.messages = 0;
         self.fault = None;
+        self.whole.clear();
+        self.whole_bytes = 0;
+        self.is_error = false;
         self.is_too_large = false;
         self.unanswered = (0, 0);
         self.is_expired = false;
     }
 
-    /// Takes the head of the response. False if its body has no messages.
-    pub(super) fn head(&mut self, head: &Head<'_>) -> bool {
+    /// Takes the head of the response. False if its body has no messages and no error.
+    pub(super) fn head(&mut self, rules: &GrpcRules, head: &Head<'_>) -> bool {
         self.is_used = true;
-        self.in_head = Status::of(head);
+        let form = rules.form;
+        if form.has_trailers() {
+            self.in_head = Status::of(head);
+        }
         self.splitter.start(Framing::Grpc, head);
-        let coding = head.header("grpc-encoding").map(lossy);
+        let coding = head.header(form.encoding()).map(lossy);
         self.coding = coding.filter(|coding| !coding.eq_ignore_ascii_case("identity"));
         let kind = head.header("content-type").map(lossy).unwrap_or_default();
-        let is_grpc = kind
-            .strip_prefix("application/grpc")
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('+') || rest.starts_with(';'));
         // A response without messages may lack the type.
-        if head.status == 200 && (is_grpc || self.in_head.number.is_some()) {
+        if head.status == 200 && (form.accepts(&kind) || self.in_head.number.is_some()) {
             return true;
         }
         let reason = match head.status {
             200 if kind.is_empty() => "the answer has no content type".to_owned(),
             200 => format!(
-                "the answer has the content type `{}` and not `application/grpc`",
-                quoted(&kind)
+                "the answer has the content type `{}` and not `{}`",
+                quoted(&kind),
+                form.answer_type()
             ),
             status => format!("the answer has the HTTP status {status}"),
         };
         self.foreign = Some((of_http(head.status), reason));
-        false
+        let is_json = kind.split(';').next().unwrap_or_default().trim() == "application/json";
+        self.is_error = form == Form::ConnectUnary && head.status != 200 && is_json;
+        self.is_error
     }
 
-    /// Takes the trailers.
-    pub(super) fn trailers(&mut self, trailers: &Head<'_>) {
-        self.in_trailers = Some(Status::of(trailers));
+    /// Takes the trailers of HTTP. Only gRPC has its status there.
+    pub(super) fn trailers(&mut self, rules: &GrpcRules, trailers: &Head<'_>) {
+        if rules.form == Form::Grpc {
+            self.in_trailers = Some(Status::of(trailers));
+        }
+    }
+
+    /// Takes the trailers of gRPC-Web, which were separated from the body before.
+    pub(super) fn separated(&mut self, trailers: &Head<'_>) {
+        self.in_trailers.get_or_insert(Status::of(trailers));
+    }
+
+    /// Takes a part of an answer without prefixes. It is only kept if its content matters.
+    pub(super) fn part_of_whole(&mut self, rules: &GrpcRules, part: &[u8]) {
+        let is_message = self.foreign.is_none();
+        let most = match is_message {
+            true => KEPT_MAX,
+            false => END_MAX,
+        };
+        self.whole_bytes = self.whole_bytes.saturating_add(part.len());
+        if self.whole_bytes > most {
+            self.is_too_large |= is_message;
+            // Not `clear`, which would keep the allocation.
+            self.whole = Vec::new();
+        } else if self.is_error || (is_message && (rules.decodes || self.coding.is_some())) {
+            self.whole.extend_from_slice(part);
+        }
+    }
+
+    /// Reads an answer without prefixes at its end.
+    fn read_whole(&mut self, rules: &GrpcRules) {
+        let whole = std::mem::take(&mut self.whole);
+        if self.is_error {
+            // An error that cannot be read leaves the HTTP status.
+            let plain = self.plain(rules.form, &whole, self.coding.is_some(), END_MAX);
+            let status = plain.map_err(|unread| unread.found);
+            self.in_trailers = status.and_then(|plain| Status::of_error(&plain)).ok();
+        } else if self.foreign.is_none() {
+            self.messages = 1;
+            self.in_trailers = Some(Status::ok());
+            match self.plain(rules.form, &whole, self.coding.is_some(), KEPT_MAX) {
+                Ok(plain) if rules.decodes => {
+                    self.decode(rules, &plain);
+                }
+                Ok(_) => {}
+                Err(Unread { found, .. }) => self.fail("a message that can be decompressed", found),
+            }
+        }
+        self.whole = whole;
+    }
+
+    /// Returns a message without compression.
+    fn plain<'m>(
+        &self,
+        form: Form,
+        message: &'m [u8],
+        is_compressed: bool,
+        most: usize,
+    ) -> Result<Cow<'m, [u8]>, Unread> {
+        let unread = |found: String| Unread {
+            found,
+            is_too_large: false,
+        };
+        match &self.coding {
+            _ if !is_compressed => Ok(Cow::Borrowed(message)),
+            None => {
+                let header = form.encoding();
+                let found = format!("the flag of a compressed message without `{header}`");
+                Err(unread(found))
+            }
+            Some(coding) => match coding::decoded(coding, message, most) {
+                Ok(plain) => Ok(Cow::Owned(plain)),
+                Err(error) => Err(Unread {
+                    is_too_large: matches!(error, CodingError::TooLarge { .. }),
+                    found: undecodable(form, coding, message.len(), &error),
+                }),
+            },
+        }
+    }
+
+    /// Takes the message at the end of an answer. False for any other message.
+    fn take_end(&mut self, rules: &GrpcRules) -> bool {
+        let part = self.splitter.part();
+        let flag = part.name.first().copied().unwrap_or(0);
+        let Some(end) = rules.form.end_flag().filter(|end| flag & end != 0) else {
+            return false;
+        };
+        if self.in_trailers.is_some() {
+            self.fail("one last message with the status", "two".to_owned());
+            return true;
+        }
+        let status = match flag & !end {
+            _ if part.data.len() > END_MAX => Err(format!(
+                "the last message has {} bytes, and at most {END_MAX} are read",
+                part.data.len()
+            )),
+            0 | COMPRESSED => self
+                .plain(rules.form, part.data, flag & COMPRESSED != 0, END_MAX)
+                .map(|plain| Status::of_end(rules.form, &plain))
+                .map_err(|unread| format!("the last message is {}", unread.found)),
+            _ => Err(format!("the last message has the flag {flag}")),
+        };
+        self.in_trailers = Some(status.unwrap_or_else(Status::unreadable));
+        true
     }
 
     /// True if a message is longer than the limit.
@@ -227,38 +326,45 @@ impl GrpcFindings {
     /// Reads the next message in `rest`, and shortens `rest` by the bytes that were used. `None` if more bytes
     /// are needed, or if the message cannot be read.
     pub(super) fn next(&mut self, rules: &GrpcRules, rest: &mut &[u8]) -> Option<Answered> {
-        if self.foreign.is_some() || self.fault.is_some() {
+        let has_end = rules.form.end_flag().is_some();
+        if self.foreign.is_some() || (self.fault.is_some() && !has_end) {
             *rest = &[];
             return None;
         }
-        if !self.splitter.next(rest) {
-            return None;
+        while !self.is_too_large && self.splitter.next(rest) {
+            // After a wrong message, only the status matters.
+            if self.take_end(rules) || self.fault.is_some() {
+                continue;
+            }
+            self.messages += 1;
+            if self.in_trailers.is_some() {
+                self.fail("no message after the status", "one more".to_owned());
+            } else if let Some(answered) = self.answered(rules) {
+                return Some(answered);
+            }
         }
-        self.messages += 1;
+        None
+    }
+
+    /// Returns the message that has arrived. `None` if it cannot be read.
+    fn answered(&mut self, rules: &GrpcRules) -> Option<Answered> {
         let part = self.splitter.part();
         let flag = part.name.first().copied().unwrap_or(0);
-        let plain = match (flag, &self.coding) {
-            (0, _) => part.data.to_vec(),
-            (1, Some(coding)) => match coding::decoded(coding, part.data, KEPT_MAX) {
-                Ok(plain) => plain,
-                Err(CodingError::TooLarge { .. }) => {
-                    self.is_too_large = true;
-                    return None;
+        if flag > COMPRESSED {
+            self.fail(
+                "the flag 0 or 1 before the message",
+                format!("the flag {flag}"),
+            );
+            return None;
+        }
+        let plain = self.plain(rules.form, part.data, flag == COMPRESSED, KEPT_MAX);
+        let plain = match plain.map(Cow::into_owned) {
+            Ok(plain) => plain,
+            Err(unread) => {
+                self.is_too_large |= unread.is_too_large;
+                if !unread.is_too_large {
+                    self.fail("a message that can be decompressed", unread.found);
                 }
-                Err(error) => {
-                    let found = undecodable(coding, part.data.len(), &error);
-                    self.fail("a message that can be decompressed", found);
-                    return None;
-                }
-            },
-            (1, None) => {
-                let found = "the flag of a compressed message without `grpc-encoding`";
-                self.fail("a message that can be decompressed", found.to_owned());
-                return None;
-            }
-            (flag, _) => {
-                let found = format!("the flag {flag}");
-                self.fail("the flag 0 or 1 before the message", found);
                 return None;
             }
         };
@@ -305,6 +411,9 @@ impl GrpcFindings {
     /// Returns the verdict on a complete call. `is_ended` is true if a rule of its stream has ended it, and
     /// then it needs no status.
     pub(super) fn conclude(&mut self, rules: &GrpcRules, is_ended: bool) -> Option<Mismatch> {
+        if rules.form == Form::ConnectUnary && !self.is_expired {
+            self.read_whole(rules);
+        }
         if let Some(reason) = &rules.broken {
             return Some(Mismatch::Message {
                 position: 0,
@@ -370,41 +479,19 @@ impl GrpcFindings {
         {
             return wrong(Some(stands_for), Some(reason));
         }
-        let message = match &status.details {
-            None => status.message,
-            Some(details) => Some(with_details(status.message, details, rules)),
-        };
-        wrong(status.number, message)
+        let number = status.number;
+        wrong(
+            number,
+            status.words(rules.method.as_ref().map(Method::schema)),
+        )
     }
 }
 
-/// Returns the message of a status with its details.
-fn with_details(message: Option<String>, details: &[u8], rules: &GrpcRules) -> String {
-    let schema = rules.method.as_ref().map(Method::schema);
-    let shown = match StatusDetails::read(details, schema) {
-        Ok(found) => {
-            let mut parts = found.details;
-            if message.is_none() && !found.message.is_empty() {
-                parts.insert(0, found.message);
-            }
-            parts.join("; ")
-        }
-        Err(reason) => format!("`grpc-status-details-bin`: {reason}"),
-    };
-    match (message, shown.is_empty()) {
-        (Some(message), true) => message,
-        (Some(message), false) => format!("{message} [{shown}]"),
-        (None, _) => format!("[{shown}]"),
-    }
-}
-
-fn undecodable(coding: &str, bytes: usize, error: &CodingError) -> String {
+fn undecodable(form: Form, coding: &str, bytes: usize, error: &CodingError) -> String {
     match error {
         CodingError::Unknown(_) | CodingError::Many(_) => {
-            format!(
-                "`grpc-encoding: {}`, which is not supported",
-                quoted(coding)
-            )
+            let (header, coding) = (form.encoding(), quoted(coding));
+            format!("`{header}: {coding}`, which is not supported")
         }
         CodingError::Damaged { why, .. } => {
             format!("{bytes} bytes that are not `{}` ({why})", quoted(coding))
@@ -427,151 +514,5 @@ fn quoted(text: &str) -> String {
     shown.escape_debug().to_string()
 }
 
-/// Decodes the percent encoding of a message. Bytes that are not UTF-8 are replaced.
-fn decoded(message: &[u8]) -> String {
-    percent_encoding::percent_decode(message)
-        .decode_utf8_lossy()
-        .into_owned()
-}
-
 #[cfg(test)]
-mod tests {
-    use httparse::Header;
-
-    use super::*;
-
-    fn with_lines<T>(status: u16, lines: &[(&str, &[u8])], take: impl FnOnce(&Head<'_>) -> T) -> T {
-        let lines: Vec<Header<'_>> = lines
-            .iter()
-            .map(|(name, value)| Header { name, value })
-            .collect();
-        take(&Head::new(status, &lines))
-    }
-
-    fn rules(status: u32) -> GrpcRules {
-        GrpcRules::new(&GrpcRule::of_status(status))
-    }
-
-    const GRPC: (&str, &[u8]) = ("content-type", b"application/grpc+proto");
-
-    /// The verdict on a response with these parts.
-    fn verdict(
-        head: (u16, &[(&str, &[u8])]),
-        body: &[u8],
-        trailers: Option<&[(&str, &[u8])]>,
-    ) -> String {
-        let rules = rules(0);
-        let mut findings = GrpcFindings::default();
-        findings.start();
-        with_lines(head.0, head.1, |head| findings.head(head));
-        let mut rest = body;
-        while findings.next(&rules, &mut rest).is_some() {}
-        if let Some(trailers) = trailers {
-            with_lines(200, trailers, |trailers| findings.trailers(trailers));
-        }
-        let mismatch = findings.conclude(&rules, false);
-        mismatch.map_or_else(|| "right".to_owned(), |mismatch| mismatch.to_string())
-    }
-
-    const MESSAGE: &[u8] = b"\0\0\0\0\x02hi";
-
-    #[test]
-    fn the_status_is_in_trailers_or_in_the_head_of_an_empty_response() {
-        let ok: &[(&str, &[u8])] = &[("grpc-status", b"0")];
-        assert_eq!(verdict((200, &[GRPC]), MESSAGE, Some(ok)), "right");
-        let in_head: &[(&str, &[u8])] = &[GRPC, ("grpc-status", b"0")];
-        assert_eq!(verdict((200, in_head), b"", None), "right");
-        // A status before messages is no status.
-        let found = verdict((200, in_head), MESSAGE, None);
-        assert_eq!(found, "expected grpc-status 0 (OK), found none");
-        let found = verdict((200, in_head), MESSAGE, Some(&[("grpc-status", b"13")]));
-        assert_eq!(found, "expected grpc-status 0 (OK), found 13 (INTERNAL)");
-        let found = verdict((200, &[GRPC]), MESSAGE, Some(&[("grpc-status", b"x")]));
-        assert_eq!(
-            found,
-            "expected grpc-status 0 (OK), found none: `grpc-status: x` is no status"
-        );
-    }
-
-    #[test]
-    fn a_message_of_a_status_is_decoded_and_may_be_damaged() {
-        let of = |message: &'static [u8]| {
-            let trailers: &[(&str, &[u8])] = &[("grpc-status", b"5"), ("grpc-message", message)];
-            let found = verdict((200, &[GRPC]), b"", Some(trailers));
-            found.replace("expected grpc-status 0 (OK), found 5 (NOT_FOUND)", "")
-        };
-        assert_eq!(of(b"caf%C3%A9 %25"), ": café %");
-        assert_eq!(of(b"a\xff%FFb%"), ": a\u{fffd}\u{fffd}b%");
-        assert_eq!(of(b""), "");
-    }
-
-    #[test]
-    fn a_response_that_is_not_grpc_has_the_status_of_its_http_status() {
-        let html: &[(&str, &[u8])] = &[("content-type", b"text/html")];
-        assert_eq!(
-            verdict((503, html), b"<html>", None),
-            "expected grpc-status 0 (OK), found 14 (UNAVAILABLE): the answer has the HTTP status 503"
-        );
-        assert_eq!(
-            verdict((200, html), b"<html>", None),
-            "expected grpc-status 0 (OK), found 2 (UNKNOWN): the answer has the content type \
-             `text/html` and not `application/grpc`"
-        );
-        let close: &[(&str, &[u8])] = &[("content-type", b"application/grpcx")];
-        assert!(verdict((200, close), b"", None).contains("grpcx"));
-        // A status of gRPC counts, whatever the status of HTTP is.
-        let both: &[(&str, &[u8])] = &[GRPC, ("grpc-status", b"7")];
-        assert_eq!(
-            verdict((403, both), b"", None),
-            "expected grpc-status 0 (OK), found 7 (PERMISSION_DENIED)"
-        );
-    }
-
-    #[test]
-    fn messages_that_cannot_be_read_are_wrong() {
-        let ok: &[(&str, &[u8])] = &[("grpc-status", b"0")];
-        let gzip: &[(&str, &[u8])] = &[GRPC, ("grpc-encoding", b"gzip")];
-        let of = |head: &[(&str, &[u8])], body: &[u8]| verdict((200, head), body, Some(ok));
-        let mut packed = Vec::new();
-        grpc_schema::frame(&coding::gzip(b"hi"), true, &mut packed);
-        assert_eq!(of(gzip, &packed), "right");
-        assert_eq!(
-            of(&[GRPC], &packed),
-            "expected a message that can be decompressed in message 1, found the flag of a compressed \
-             message without `grpc-encoding`"
-        );
-        let found = of(gzip, b"\x01\0\0\0\x02hi");
-        assert!(found.contains("2 bytes"), "{found}");
-        assert!(of(&[GRPC], b"\x07\0\0\0\x02hi").contains("found the flag 7"));
-        let other: &[(&str, &[u8])] = &[GRPC, ("grpc-encoding", b"snappy")];
-        assert!(of(other, &packed).contains("`grpc-encoding: snappy`, which is not supported"));
-        let cut = of(&[GRPC], b"\0\0\0\0\x05hi");
-        assert_eq!(
-            cut,
-            "expected a whole message in message 1, found the end of the answer within it"
-        );
-    }
-
-    #[test]
-    fn a_bomb_is_too_large() {
-        let rules = rules(0);
-        let mut findings = GrpcFindings::default();
-        let gzip: &[(&str, &[u8])] = &[GRPC, ("grpc-encoding", b"gzip")];
-        with_lines(200, gzip, |head| findings.head(head));
-        let mut packed = Vec::new();
-        grpc_schema::frame(&coding::gzip(&vec![0; KEPT_MAX + 1]), true, &mut packed);
-        assert!(packed.len() < 100_000);
-        assert!(findings.next(&rules, &mut packed.as_slice()).is_none());
-        assert!(findings.is_too_large());
-        // The length alone is enough.
-        with_lines(200, &[GRPC], |head| findings.head(head));
-        findings.start();
-        with_lines(200, &[GRPC], |head| findings.head(head));
-        assert!(
-            findings
-                .next(&rules, &mut &b"\0\xff\xff\xff\xff"[..])
-                .is_none()
-        );
-        assert!(findings.is_too_large());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Calls of gRPC over a stream of HTTP/2: the replies to their messages, and the deadline.
+//! Calls of gRPC: the replies to their messages over a stream of HTTP/2, and the deadline over any connection.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,6 +9,7 @@ use model::GrpcCall;
 use super::feed::Ledger;
 use super::http2::{Limits, Sending};
 use super::progress::{ExchangeError, Judging, ResponseProgress};
+use crate::check::GrpcFindings;
 use crate::clock::{Clock, to_ns};
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
@@ -81,11 +82,7 @@ pub(super) async fn receive(
     };
     let received = within(call.deadline, clock, begin_ns, received).await;
     let findings = &mut judging.findings.grpc;
-    match (received, call.deadline) {
-        (Ok(received), _) => received?,
-        (Err(Expired), _) if call.status == 4 => findings.expire(),
-        (Err(Expired), limit) => return Err(expired(limit.unwrap_or_default())),
-    }
+    ended(received, Some(call), findings)?;
     if let Some(ledger) = ledger.filter(|_| call.has_replies) {
         let (unanswered, sent) = ledger.borrow().unanswered();
         findings.lacks_replies(unanswered, sent);
@@ -98,12 +95,12 @@ pub(super) async fn receive(
 pub(super) struct Expired;
 
 /// Waits for the answers until the deadline. A server may also reset the stream at that time.
-pub(super) async fn within(
+pub(super) async fn within<T>(
     deadline: Option<Duration>,
     clock: Clock,
     begin_ns: u64,
-    received: impl Future<Output = Result<(), ExchangeError>>,
-) -> Result<Result<(), ExchangeError>, Expired> {
+    received: impl Future<Output = Result<T, ExchangeError>>,
+) -> Result<Result<T, ExchangeError>, Expired> {
     let Some(limit) = deadline else {
         return Ok(received.await);
     };
@@ -115,8 +112,27 @@ pub(super) async fn within(
     }
 }
 
+/// Returns the result of a call. `None` if its deadline has passed, and the rule of the call expects that.
+pub(super) fn ended<T>(
+    received: Result<Result<T, ExchangeError>, Expired>,
+    call: Option<&GrpcCall>,
+    findings: &mut GrpcFindings,
+) -> Result<Option<T>, ExchangeError> {
+    match (received, call) {
+        (Ok(received), _) => received.map(Some),
+        (Err(Expired), Some(call)) if call.status == 4 => {
+            findings.expire();
+            Ok(None)
+        }
+        (Err(Expired), call) => {
+            let limit = call.and_then(|call| call.deadline);
+            Err(expired(limit.unwrap_or_default()))
+        }
+    }
+}
+
 /// The failure of a call after its deadline.
-pub(super) fn expired(limit: Duration) -> ExchangeError {
+fn expired(limit: Duration) -> ExchangeError {
     let name = grpc_schema::named(4);
     let reason = format!("no complete answer within the deadline of {limit:?}: grpc-status {name}");
     ExchangeError::failed(FailureKind::Timeout, reason)

@@ -133,13 +133,12 @@ impl Route {
         calling: Option<&Calling>,
     ) -> Result<Message, RequestError> {
         let message = Message::new(bytes, self.is_encrypted());
+        let message = message.and_then(|message| message.with_call(calling));
         match self.version {
             Version::Http3 { .. } => message
                 .and_then(Message::without_upgrade)
                 .map_err(RequestError::Http3),
-            _ => message
-                .and_then(|message| message.with_call(calling))
-                .map_err(RequestError::Http2),
+            _ => message.map_err(RequestError::Http2),
         }
     }
 

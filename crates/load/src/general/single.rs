@@ -34,7 +34,6 @@ pub(crate) fn exchange(
     timeout: Duration,
 ) -> Result<Answer, Failure> {
     let once = Once::new(target)?;
-    let message = once.route.message(request, asked.calling.as_deref());
     let mut progress = ResponseProgress::default();
     let mut gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
@@ -42,20 +41,15 @@ pub(crate) fn exchange(
         if let Some(call) = &asked.conversation {
             return converse(channel, call, request, &mut progress, gathering).await;
         }
-        match channel {
-            Channel::WebSocket(_) => unreachable!("a new connection is not upgraded"),
-            Channel::Http1 { stream, .. } => {
-                over_http1(stream, asked, request, &mut progress, gathering).await
-            }
-            Channel::Shared(Session::Http2(session)) => {
-                over_http2(&session, asked, message?, &mut progress, gathering).await
-            }
-            Channel::Shared(Session::Http3(session)) => {
-                let sent = over_http3(&session, message?, &mut progress, &mut gathering).await;
-                sent.map(|()| gathering.answer)
-                    .map_err(|error| failure(error, progress.bytes))
-            }
-        }
+        let single = Single {
+            asked,
+            route: &once.route,
+            clock: Clock::start(),
+        };
+        single
+            .carry(channel, request, &mut progress, &mut gathering)
+            .await?;
+        Ok(gathering.answer)
     };
     let hold = asked.conversation.as_ref().and_then(|call| call.hold);
     let call = asked.calling.as_ref().map(|calling| calling.call.length());
@@ -121,86 +115,113 @@ fn limits(clock: Clock) -> Limits {
     }
 }
 
-/// Sends the request over HTTP/3 and reads the response.
-async fn over_http3(
-    session: &Rc<http3::Session>,
-    message: Message,
-    progress: &mut ResponseProgress,
-    gathering: &mut Gathering,
-) -> Result<(), ExchangeError> {
-    let limits = limits(Clock::start());
-    let room = session.enter(message.head.method()).await?;
-    let sending = session.send(message, room).await?;
-    sending.receive(limits, progress, gathering).await
+/// One request on its connection.
+struct Single<'a> {
+    asked: &'a Rendered,
+    route: &'a Route,
+    clock: Clock,
 }
 
-/// Sends the request over HTTP/1.1 and reads the response.
-async fn over_http1(
-    mut stream: Box<dyn Stream>,
-    asked: &Rendered,
-    request: &[u8],
-    progress: &mut ResponseProgress,
-    gathering: Gathering,
-) -> Result<Answer, Failure> {
-    let mut parser = Parser::new(Bounds::of_one_exchange());
-    parser.start(asked.bodiless);
-    let mut exchange = Exchange {
-        clock: Clock::start(),
-        stream: &mut *stream,
-        request,
-        written: 0,
-        is_sent: false,
-        is_used: false,
-        buffer: &RefCell::new(vec![0; 64 * 1024]),
-        parser: &mut parser,
-        progress,
-        sink: gathering,
-    };
-    // Without `begin`, which only reports when the request counts as sent. That is not needed here.
-    match exchange.finish().await {
-        Ok(_) => Ok(exchange.sink.answer),
-        Err(error) => Err(failure(error, exchange.progress.bytes)),
-    }
-}
-
-/// Sends the request over HTTP/2 and reads the response. The messages of a call leave once each, unless its
-/// rule counts events.
-async fn over_http2(
-    session: &http2::Session,
-    asked: &Rendered,
-    message: Message,
-    progress: &mut ResponseProgress,
-    mut gathering: Gathering,
-) -> Result<Answer, Failure> {
-    let clock = Clock::start();
-    let limits = limits(clock);
-    let alarms = PlainAlarms { clock };
-    let call = asked.calling.as_ref().map(|calling| &calling.call);
-    let feed = call.filter(|call| call.is_spaced()).map(|call| {
-        let feed = Feed::new(call, message.frames.clone(), clock, &alarms);
-        match gathering.counts_events() {
-            true => feed,
-            false => feed.once(),
+impl Single<'_> {
+    /// Sends the request and reads the response. A call ends at its deadline.
+    async fn carry(
+        &self,
+        channel: Channel,
+        request: &[u8],
+        progress: &mut ResponseProgress,
+        gathering: &mut Gathering,
+    ) -> Result<(), Failure> {
+        let calling = self.asked.calling.as_deref();
+        let message = || self.route.message(request, calling);
+        let (clock, begin_ns) = (self.clock, self.clock.now_ns());
+        let deadline = calling.and_then(|calling| calling.call.deadline);
+        let received = match channel {
+            Channel::WebSocket(_) => unreachable!("a new connection is not upgraded"),
+            Channel::Http1 { stream, .. } => {
+                let bytes = self.asked.over_http1(request)?;
+                let received = self.over_http1(stream, &bytes, progress, gathering);
+                grpc::within(deadline, clock, begin_ns, received).await
+            }
+            Channel::Shared(Session::Http2(session)) => {
+                let received = self.over_http2(&session, message()?, progress, gathering);
+                grpc::within(deadline, clock, begin_ns, received).await
+            }
+            Channel::Shared(Session::Http3(session)) => {
+                let received = self.over_http3(&session, message()?, progress, gathering);
+                grpc::within(deadline, clock, begin_ns, received).await
+            }
+        };
+        match (received, calling) {
+            (Ok(received), _) => received.map_err(|error| failure(error, progress.bytes))?,
+            (Err(grpc::Expired), Some(calling)) => calling.expire(&mut gathering.answer),
+            (Err(grpc::Expired), None) => unreachable!("only a call has a deadline"),
         }
-    });
-    let received = async {
+        if let Some(calling) = calling {
+            calling.plain(&mut gathering.answer);
+        }
+        Ok(())
+    }
+
+    async fn over_http1(
+        &self,
+        mut stream: Box<dyn Stream>,
+        request: &[u8],
+        progress: &mut ResponseProgress,
+        gathering: &mut Gathering,
+    ) -> Result<(), ExchangeError> {
+        let mut parser = Parser::new(Bounds::of_one_exchange());
+        parser.start(self.asked.bodiless);
+        let mut exchange = Exchange {
+            clock: self.clock,
+            stream: &mut *stream,
+            request,
+            written: 0,
+            is_sent: false,
+            is_used: false,
+            buffer: &RefCell::new(vec![0; 64 * 1024]),
+            parser: &mut parser,
+            progress,
+            sink: gathering,
+        };
+        // Without `begin`, which only reports when the request counts as sent. That is not needed here.
+        exchange.finish().await.map(drop)
+    }
+
+    /// The messages of a call leave once each, unless its rule counts events.
+    async fn over_http2(
+        &self,
+        session: &http2::Session,
+        message: Message,
+        progress: &mut ResponseProgress,
+        gathering: &mut Gathering,
+    ) -> Result<(), ExchangeError> {
+        let clock = self.clock;
+        let alarms = PlainAlarms { clock };
+        let call = self.asked.calling.as_ref().map(|calling| &calling.call);
+        let feed = call.filter(|call| call.is_spaced()).map(|call| {
+            let feed = Feed::new(call, message.frames.clone(), clock, &alarms);
+            match gathering.counts_events() {
+                true => feed,
+                false => feed.once(),
+            }
+        });
         let sending = session.send(message, feed).await?;
-        sending.receive(limits, progress, &mut gathering).await
-    };
-    let deadline = call.and_then(|call| call.deadline);
-    match grpc::within(deadline, clock, clock.now_ns(), received).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(failure(error, progress.bytes)),
-        // The status that a client itself gives to such a call.
-        Err(grpc::Expired) => {
-            gathering.answer.status = 200;
-            gathering.answer.trailers = vec![("grpc-status".to_owned(), "4".to_owned())];
-        }
+        sending.receive(limits(clock), progress, gathering).await
     }
-    if call.is_some() {
-        crate::grpc::decompress(&mut gathering.answer);
+
+    async fn over_http3(
+        &self,
+        session: &Rc<http3::Session>,
+        message: Message,
+        progress: &mut ResponseProgress,
+        gathering: &mut Gathering,
+    ) -> Result<(), ExchangeError> {
+        let room = session.enter(message.head.method()).await?;
+        let sending = session.send(message, room).await?;
+        sending
+            .receive(limits(self.clock), progress, gathering)
+            .await
     }
-    Ok(gathering.answer)
 }
 
 /// Holds one conversation over WebSocket.

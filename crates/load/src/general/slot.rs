@@ -305,12 +305,15 @@ impl EngineState {
                 }
             }
         }
-        let (request, bodiless) = {
+        let (request, bodiless, calling) = {
             let lanes = self.lanes.borrow();
             let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
             // A copy, because the lanes must not stay borrowed while the exchange waits.
-            (request.bytes(&slot.state.filled).to_vec(), request.bodiless)
+            let bytes = request.over_http1(&slot.state.filled);
+            (bytes, request.bodiless, request.calling.clone())
         };
+        let request = request
+            .map_err(|error| ExchangeError::failed(FailureKind::Protocol, error.to_string()))?;
         slot.parser.start(bodiless);
         // Taken out because the account needs the rest of the slot while the exchange fills them.
         let mut findings = std::mem::take(&mut slot.state.findings);
@@ -340,9 +343,13 @@ impl EngineState {
         exchange.begin().await?;
         slot.state.sent_ns = now_ns;
         self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
-        let finished = exchange.finish().await;
+        let call = calling.as_ref().map(|calling| &calling.call);
+        let deadline = call.and_then(|call| call.deadline);
+        let finished = grpc::within(deadline, self.clock, now_ns, exchange.finish()).await;
         slot.state.findings = findings;
-        Ok(finished?.then_some(Channel::Http1 {
+        let finished = grpc::ended(finished, call, &mut slot.state.findings.grpc)?;
+        // A call that its deadline has cut leaves a connection with the rest of an answer.
+        Ok(finished.unwrap_or(false).then_some(Channel::Http1 {
             stream,
             is_used: true,
             idle_until_ns: slot.parser.idle_until_ns(self.clock.now_ns()),
@@ -390,7 +397,8 @@ impl EngineState {
         session: &Rc<http3::Session>,
         slot: &mut Slot,
     ) -> Result<(), ExchangeError> {
-        let message = self.message(place, slot, None)?;
+        let calling = self.calling(place, slot);
+        let message = self.message(place, slot, calling.as_deref())?;
         let room = session.enter(message.head.method()).await?;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
@@ -398,9 +406,11 @@ impl EngineState {
         let sending = session.send(message, room).await?;
         let limits = self.departed(place, slot, now_ns, was_idle);
         let mut judging = self.judging(place, &mut slot.state);
-        let received = sending
-            .receive(limits, &mut slot.progress, &mut judging)
-            .await;
+        let call = calling.as_ref().map(|calling| &calling.call);
+        let deadline = call.and_then(|call| call.deadline);
+        let received = sending.receive(limits, &mut slot.progress, &mut judging);
+        let received = grpc::within(deadline, self.clock, now_ns, received).await;
+        let received = grpc::ended(received, call, &mut judging.findings.grpc).map(|_| ());
         session
             .is_used
             .set(session.is_used.get() || received.is_ok());

@@ -8,6 +8,7 @@
 mod answers;
 mod caddy_http3;
 mod closed;
+mod connect;
 mod failures;
 mod general;
 mod general_scenario;

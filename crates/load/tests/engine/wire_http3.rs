@@ -12,12 +12,14 @@ use load::{
     Address, Failed, Failure, FailureKind, GrpcCall, GrpcDescriptors, Job, Live, Measurement,
     Protocol, Target, Trust, Version, exchange, run,
 };
+use model::RpcProtocol;
 use quinn::{Connection, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, VarInt};
 use tokio::task::LocalSet;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
+use crate::connect::{HI, call, flagged};
 use crate::general::{HTTP3, speech, target};
 use crate::modern::{Act, Identity, Modern};
 use crate::server::PATIENCE;
@@ -717,6 +719,59 @@ fn a_server_that_leaves_its_port_is_noticed_at_once() {
     let failed = failed(&measurement);
     assert_eq!(failed.timeout, 0, "{:?}", measurement.outcomes);
     assert!(failed.connect > 0, "{:?}", measurement.outcomes);
+}
+
+#[test]
+fn calls_of_connect_and_grpc_web_leave_over_http_3() {
+    for (protocol, method, kind, body) in [
+        (
+            RpcProtocol::Connect,
+            "Say",
+            "application/proto",
+            HI.to_vec(),
+        ),
+        (
+            RpcProtocol::Connect,
+            "Watch",
+            "application/connect+proto",
+            [flagged(0, HI), flagged(2, b"{}")].concat(),
+        ),
+        (
+            RpcProtocol::GrpcWeb,
+            "Say",
+            "application/grpc-web+proto",
+            [flagged(0, HI), flagged(0x80, b"grpc-status: 0")].concat(),
+        ),
+    ] {
+        let response = [head(&[literal("content-type", kind)]), frame(DATA, &body)].concat();
+        let is_whole = Arc::new(AtomicBool::new(true));
+        let all_whole = Arc::clone(&is_whole);
+        let server = Server::framed(move |frames| {
+            let (response, is_whole) = (response.clone(), Arc::clone(&is_whole));
+            async move {
+                let frames = frames;
+                while let Ok((mut answers, mut asked)) = frames.connection.accept_bi().await {
+                    let request = asked.read_to_end(1 << 16).await.unwrap();
+                    let has_message = request.windows(HI.len()).any(|part| part == HI);
+                    is_whole.fetch_and(has_message, Ordering::SeqCst);
+                    answer(&mut answers, &response).await;
+                }
+            }
+        });
+        let mut job = job(&server.target, closed(1, 5));
+        job.requests = vec![call(protocol, method)];
+        let proof = exchange(&server.target, &job.requests[0], PATIENCE).unwrap();
+        load::check(&job.requests[0].expect, &proof).unwrap();
+        let measurement = measure(&job);
+        assert_eq!(measurement.outcomes.passed, 5, "{:?}", measurement.failures);
+        assert!(
+            all_whole.load(Ordering::SeqCst),
+            "each call has its message"
+        );
+        job.requests[0].expect.grpc.as_mut().unwrap().status = 5;
+        let wrong = measure(&job);
+        assert_eq!(wrong.outcomes.mismatched.status, 5);
+    }
 }
 
 #[test]

@@ -98,6 +98,9 @@ pub(crate) struct Args {
     /// Accept any certificate.
     #[arg(short = 'k', long, help_heading = "Request")]
     insecure: bool,
+    /// Use HTTP/2: by ALPN with https, by prior knowledge with http.
+    #[arg(long, help_heading = "Request", conflicts_with = "http3")]
+    http2: bool,
     /// Use HTTP/3 over QUIC, with https URLs.
     #[arg(long, help_heading = "Request")]
     http3: bool,
@@ -284,6 +287,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         body: body(args)?,
         timeout: args.timeout,
         insecure: args.insecure,
+        is_http2: args.http2 || args.grpc.needs_http2(),
         is_http3: args.http3,
         status: args.status.clone(),
         ignore: args.ignore.clone(),

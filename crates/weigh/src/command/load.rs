@@ -293,9 +293,15 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
             "expected an https URL with --http3, found `{url}`. HTTP/3 is always encrypted"
         )));
     }
+    if args.http3 && args.grpc.needs_http2() {
+        return Err(Failure::bad_input(
+            "expected --http2 with a call of gRPC, found --http3. Remove --http3, or add \
+             `--grpc-protocol connect` or `--grpc-protocol grpc-web`",
+        ));
+    }
     let streams = args.streams;
     Ok(Protocol {
-        version: match (args.http3, args.http2 || args.grpc.is_given()) {
+        version: match (args.http3, args.http2 || args.grpc.needs_http2()) {
             (true, _) => Version::Http3 { streams },
             (false, true) => Version::Http2 { streams },
             (false, false) => Version::Http1,

@@ -125,7 +125,8 @@ pub(crate) struct Args {
     /// Time from the time stamp in an event to its send [default: none].
     #[arg(long, value_name = "TIME", value_parser = lab::duration, requires_all = ["websocket", "events"])]
     deliver_after: Option<Duration>,
-    /// Serve gRPC: each message of a call of any method is answered by the same message after --delay.
+    /// Serve gRPC, gRPC-Web and Connect: each message of a call of any method is answered by the same message
+    /// after --delay.
     ///
     /// With --events, a call gets its first message that often, with --gap in between. Clients that ask by
     /// reflection find the methods Say, Watch and Chat of null.Echo, with a message {"text": "…"}.

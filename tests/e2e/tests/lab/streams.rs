@@ -98,6 +98,46 @@ fn a_later_call_of_grpc_is_found() {
     });
 }
 
+const CONNECT: &str = r"question: What does a later answer cost over Connect?
+load:
+  rate: 50/s
+  duration: 500ms
+  requests:
+    - grpc:
+        method: null.Echo/Say
+        protocol: connect
+        reflection: on
+        message: {text: hello}
+        answer: {text: hello}
+expect: {same-as: baseline}
+rounds: 6
+warmup: 0s
+target: server
+systems:
+  server:
+    settings: {delay: 1ms}
+    run: '{{weigh}} null-server --grpc --listen {{addr}} --delay {{delay}}'
+baseline: {name: plain}
+variants:
+  - {name: later, with: {server.delay: 3ms}}
+";
+
+#[test]
+fn a_later_call_of_connect_over_http_1_is_found() {
+    expect_found(|| {
+        let run = World::of_lab(CONNECT).run().ran();
+        let headers = run.recording()["load"]["requests"][0]["headers"].to_string();
+        assert!(headers.contains("Connect-Protocol-Version"), "{headers}");
+        let summary = summary_of(&run.recording_folder());
+        is_found(
+            &summary["variants"][1],
+            "latency_us_typical",
+            1_000.0,
+            3_500.0,
+        )
+    });
+}
+
 const TALKS: &str = r"question: What does a later reply cost?
 load:
   http2: on
@@ -162,6 +202,37 @@ fn a_call_by_flags_asks_the_server_and_compares_fields() {
     right.shows("Round trips");
     let none = load("null.Echo/Shout", &[]).exits_with(5);
     none.says("`null.Echo/Say`, `null.Echo/Watch`, `null.Echo/Chat`");
+    judged::ran();
+}
+
+#[test]
+fn a_call_of_another_protocol_leaves_over_http_1_by_default() {
+    let server = Server::of(&e2e::weigh(), &["null-server", "--grpc"]);
+    let load = |flags: &[&str]| {
+        let mut command = weigh_command();
+        command.args(["load", "-n", "5", "--grpc-message", r#"{"text":"hi"}"#]);
+        command.args(flags);
+        command.arg(format!("http://{}/", server.address()));
+        Run::of(command.output().expect("weigh starts"))
+    };
+    for protocol in ["grpc-web", "connect"] {
+        for more in [&["--grpc-gzip"][..], &["--http2"]] {
+            let flags = ["--grpc", "null.Echo/Say", "--grpc-protocol", protocol];
+            let answer = ["--grpc-answer", r#"{"text":"hi"}"#];
+            load(&[&flags[..], &answer, more].concat()).ran();
+            let wrong = ["--grpc-answer", r#"{"text":"ho"}"#];
+            let wrong = load(&[&flags[..], &wrong, more].concat()).exits_with(3);
+            wrong.shows("expected \"ho\" at `/text` in message 1, found \"hi\"");
+        }
+        let watch = ["--grpc", "null.Echo/Watch", "--grpc-protocol", protocol];
+        load(&watch)
+            .ran()
+            .shows("5 complete streams, 1.00 events each");
+    }
+    let chat = ["--grpc", "null.Echo/Chat", "--grpc-protocol", "connect"];
+    let refused = load(&chat).exits_with(2);
+    refused.says("`connect` cannot send over HTTP/1.1. Use HTTP/2");
+    load(&[&chat[..], &["--http2"]].concat()).ran();
     judged::ran();
 }
 

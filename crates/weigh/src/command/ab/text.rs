@@ -38,6 +38,7 @@ pub(super) struct Comparison {
     pub(super) body: Option<Vec<u8>>,
     pub(super) timeout: Duration,
     pub(super) insecure: bool,
+    pub(super) is_http2: bool,
     pub(super) is_http3: bool,
     pub(super) status: Vec<StatusPart>,
     pub(super) ignore: Vec<String>,
@@ -132,6 +133,9 @@ impl Comparison {
         if self.insecure {
             text += "  insecure: on\n";
         }
+        if self.is_http2 {
+            text += "  http2: on\n";
+        }
         if self.is_http3 {
             text += "  http3: on\n";
         }
@@ -141,10 +145,9 @@ impl Comparison {
         if let Some(method) = &self.method {
             text += &format!("  method: {}\n", quoted(method));
         }
-        match self.grpc {
-            // A call has a path of its own.
-            Some(_) => text += "  http2: on\n",
-            None => text += &format!("  path: {}\n", quoted(&path_of_a)),
+        // A call has a path of its own.
+        if self.grpc.is_none() {
+            text += &format!("  path: {}\n", quoted(&path_of_a));
         }
         if !self.headers.is_empty() {
             text += "  headers:\n";
@@ -212,6 +215,8 @@ fn span(length: Duration) -> String {
 mod tests {
     use std::path::Path;
 
+    use model::RpcProtocol;
+
     use super::*;
 
     fn comparison(a: &str, b: &str) -> Comparison {
@@ -231,6 +236,7 @@ mod tests {
             body: None,
             timeout: Duration::from_secs(10),
             insecure: false,
+            is_http2: false,
             is_http3: false,
             status: Vec::new(),
             ignore: Vec::new(),
@@ -325,6 +331,7 @@ mod tests {
         };
         let call = GrpcCall {
             method: "null.Echo/Chat".to_owned(),
+            protocol: RpcProtocol::Grpc,
             descriptors: model::GrpcDescriptors::Reflection,
             messages: vec![
                 message(r#"{"text":"a: \"b\""}"#, Some(3)),
@@ -343,8 +350,15 @@ mod tests {
             has_replies: false,
             ..call.clone()
         };
-        for call in [call, together] {
+        let of = |protocol: RpcProtocol| GrpcCall {
+            protocol,
+            messages: vec![message("{}", None)],
+            ..together.clone()
+        };
+        let (connect, web) = (of(RpcProtocol::Connect), of(RpcProtocol::GrpcWeb));
+        for call in [call, together, connect, web] {
             let comparison = Comparison {
+                is_http2: call.protocol.needs_http2(),
                 grpc: Some(call.clone()),
                 is_same: false,
                 ..comparison("http://127.0.0.1:1/", "http://127.0.0.1:2/")

@@ -251,7 +251,7 @@ pub(crate) struct Args {
         long,
         help_heading = "Connection",
         group = "shared",
-        conflicts_with_all = ["unix_socket", "grpc"],
+        conflicts_with = "unix_socket",
         hide_short_help = true
     )]
     pub(super) http3: bool,
