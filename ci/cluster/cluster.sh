@@ -395,7 +395,7 @@ start() { # NAME
   esac >>"$log/$1" 2>&1 </dev/null 7>&- &
   echo $! >"$run/pids/$1"
   # Its end is no news.
-  disown
+  disown 2>/dev/null || true
 }
 
 # What is looked for at fixed places is this node's own.
@@ -410,7 +410,7 @@ own_places() {
 }
 
 link() {
-  wait_for 10 ip link show eth0
+  wait_for 30 ip link show eth0
   ip link set lo up
   ip addr replace "$address/30" dev eth0
   ip link set eth0 up
@@ -420,7 +420,7 @@ link() {
 
 begin_containers() {
   start containerd
-  wait_for 30 ctr -a "$run/containerd.sock" version
+  wait_for 60 ctr -a "$run/containerd.sock" version
 }
 
 # A process has other namespaces than this one when its `unshare` has come so far.
@@ -433,7 +433,7 @@ add_node() { # NODE
   local first veth=node$1
   unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" node "$1" >"$state/log/node$1/inside" 2>&1 </dev/null &
   first=$!
-  wait_for 10 has_own_network $first
+  wait_for 30 has_own_network $first
   ip link add "$veth" type veth peer name eth0 netns $first
   ip addr add "$net.$1.1/30" dev "$veth"
   ip link set "$veth" up
@@ -452,7 +452,7 @@ inside() {
   : >"$state/run/serves"
   start kube-controller-manager
   start kube-scheduler
-  wait_for 30 ctr -a "$run/containerd.sock" version
+  wait_for 60 ctr -a "$run/containerd.sock" version
   for archive in "$state"/images/*.tar; do import_to 1 "$archive"; done
   start kubelet
   start kube-proxy
@@ -572,6 +572,10 @@ clock() { # NODE SECONDS
   echo "$2" >"$run/clock"
 }
 
+has_started_or_ended() { # NODE PROCESS
+  [ -e "$state/run/node$1/started" ] || [ ! -e "/proc/$2" ]
+}
+
 up() { # [NODES]
   [ "$(id -u)" = 0 ] || fail "a real node needs root"
   ((${#state} <= 70)) || fail "the path of \$WEIGH_CLUSTER is too long for the sockets in it: $state"
@@ -604,7 +608,7 @@ up() { # [NODES]
   WEIGH_CLUSTER=$state setsid unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" inside >"$state/log/inside" 2>&1 </dev/null &
   first=$!
   echo $first >"$state/run/first"
-  wait_for 10 has_own_network $first
+  wait_for 30 has_own_network $first
   veth=weigh$first
   ip link add "$veth" type veth peer name eth0 netns $first
   ip addr add $net.0.1/30 dev "$veth"
@@ -613,7 +617,8 @@ up() { # [NODES]
   ip route replace $services.0.0/16 via "$node"
   ((wanted == 1)) || ip route replace $net.0.0/16 via "$node"
   for each in $(seq "$wanted"); do
-    wait_for 150 test -e "$state/run/node$each/started"
+    wait_for 150 has_started_or_ended "$each" $first
+    [ -e "$state/run/node$each/started" ] || fail "the cluster did not start: $(tail -q -n 2 "$state/log/inside" "$state/log"/node*/inside 2>/dev/null)"
     wait_for 60 ask wait --for=condition=Ready "node/node$each" --timeout=50s
   done
   wait_for 30 ask get serviceaccount default
