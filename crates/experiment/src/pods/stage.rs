@@ -454,7 +454,8 @@ impl<'c> Stage<'c> {
         up: RunningPods<'_, '_>,
         generators: &[PodState],
     ) -> Result<(), ClusterError> {
-        let may_overlap = may_overlap(&up.pods, generators);
+        // All pods of manifests start together, and could find pods of the last round behind their Services.
+        let may_overlap = self.manifests.is_empty() && may_overlap(&up.pods, generators);
         let leaving = up.owner.leave()?;
         if !may_overlap {
             return self.run.wait_until_gone(&leaving);
