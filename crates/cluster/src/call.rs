@@ -91,7 +91,7 @@ const NEEDED: &[(Resource, &[Verb])] = &[
     (Resource::StatefulSets, &[Verb::Create, Verb::List]),
     (Resource::Events, &[Verb::List]),
     (Resource::ServiceAccounts, &[Verb::Create]),
-    (Resource::Nodes, &[Verb::Get]),
+    (Resource::Nodes, &[Verb::Get, Verb::List]),
     (Resource::NodeProxy, &[Verb::Get]),
 ];
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::pod_settings::{PodSettings, away_from_systems, never_root, without_rights};
-use crate::workload::SERVES;
+use crate::workload::{GRACE_S, SERVES};
 
 /// The label of all generators of a Job, used to spread them over nodes.
 pub const GENERATORS: &str = "weighbridge/generators";
@@ -15,8 +15,10 @@ pub const GENERATORS: &str = "weighbridge/generators";
 pub struct Generators {
     /// The name of the Service in front of the first pod.
     pub name: String,
-    /// The name of the Job, and of the Secret that all pods read.
+    /// The name of the Job, and of the Secret with its input that all pods read.
     pub object: String,
+    /// Number of Secrets with the files that all pods of a run read.
+    pub file_parts: u32,
     /// The container image of `weigh`.
     pub image: String,
     /// The pull policy of the image.
@@ -62,8 +64,18 @@ impl GeneratorLimits {
 
 /// The name of the container.
 pub const CONTAINER: &str = "generator";
-/// The folder in the pods with their input, as `job.json`.
+/// The folder in the pods with their input: `job.json`, and the parts of their files.
 pub const TOLD_IN: &str = "/etc/weigh";
+/// The name of the input in its Secret and in the pods.
+const JOB: &str = "job.json";
+/// The name of a part of the files in its Secret.
+const PART: &str = "part";
+
+/// Returns the name of a part of the files in the pods. `index` counts from 0.
+#[must_use]
+pub fn part_name(index: u32) -> String {
+    format!("files-{index:03}")
+}
 
 impl Generators {
     /// Returns the Job.
@@ -104,7 +116,7 @@ impl Generators {
             "metadata": {"labels": labels},
             "spec": {
                 "restartPolicy": "Never",
-                "terminationGracePeriodSeconds": 2,
+                "terminationGracePeriodSeconds": GRACE_S,
                 "automountServiceAccountToken": false,
                 "enableServiceLinks": false,
                 "affinity": away_from_systems(GENERATORS),
@@ -119,13 +131,27 @@ impl Generators {
                 "securityContext": never_root(None),
                 "containers": [self.container()],
                 "volumes": [
-                    {"name": "told", "secret": {"secretName": self.object}},
+                    {"name": "told", "projected": {"sources": self.sources()}},
                     {"name": "work", "emptyDir": {}},
                 ],
             },
         });
         self.settings.apply(&mut template, false);
         template
+    }
+
+    /// The Secrets in the folder of the input.
+    fn sources(&self) -> Vec<Value> {
+        let source = |name: &str, key: &str, path: &str| json!({"secret": {"name": name, "items": [{"key": key, "path": path}]}});
+        let parts = (0..self.file_parts)
+            .map(|index| source(&self.part_object(index), PART, &part_name(index)));
+        let job = source(&self.object, JOB, JOB);
+        std::iter::once(job).chain(parts).collect()
+    }
+
+    /// The name of the Secret with a part of the files. It is the same in all rounds of a run.
+    fn part_object(&self, index: u32) -> String {
+        format!("{}-{}", self.name, part_name(index))
     }
 
     fn container(&self) -> Value {
@@ -177,17 +203,16 @@ impl Generators {
         })
     }
 
-    /// Returns the Secret that all pods read: `told` as `job.json`, from its base64.
+    /// Returns the Secret with the input that all pods of the Job read, from its base64.
     #[must_use]
-    pub fn secret(&self, told_base64: &str) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": self.object},
-            "type": "Opaque",
-            "immutable": true,
-            "data": {"job.json": told_base64},
-        })
+    pub fn secret(&self, job_base64: &str) -> Value {
+        secret(&self.object, JOB, job_base64)
+    }
+
+    /// Returns the Secret with a part of the files that all pods of the run read, from its base64.
+    #[must_use]
+    pub fn part_secret(&self, index: u32, part_base64: &str) -> Value {
+        secret(&self.part_object(index), PART, part_base64)
     }
 
     /// Returns the selector of the generator pods.
@@ -195,6 +220,17 @@ impl Generators {
     pub fn selector(&self) -> String {
         format!("{GENERATORS}={}", self.name)
     }
+}
+
+fn secret(name: &str, key: &str, base64: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name},
+        "type": "Opaque",
+        "immutable": true,
+        "data": {key: base64},
+    })
 }
 
 /// Returns the selector of the pods behind a Service of [`crate::workload`].
@@ -212,6 +248,7 @@ mod tests {
         let generators = Generators {
             name: "g".to_owned(),
             object: "g-1".to_owned(),
+            file_parts: 2,
             image: "weigh:1".to_owned(),
             pull: "IfNotPresent",
             args: vec!["shard".to_owned()],
@@ -244,8 +281,21 @@ mod tests {
         assert_eq!(pod["priorityClassName"], "high");
         let limits = &pod["containers"][0]["resources"]["limits"];
         assert_eq!(*limits, json!({"cpu": "2", "memory": "768Mi"}));
-        assert_eq!(pod["volumes"][0]["secret"]["secretName"], "g-1");
+        let source = |name: &str, key: &str, path: &str| json!({"secret": {"name": name, "items": [{"key": key, "path": path}]}});
+        assert_eq!(
+            pod["volumes"][0]["projected"]["sources"],
+            json!([
+                source("g-1", "job.json", "job.json"),
+                source("g-files-000", "part", "files-000"),
+                source("g-files-001", "part", "files-001"),
+            ])
+        );
         assert_eq!(generators.secret("")["metadata"]["name"], "g-1");
+        let part = generators.part_secret(1, "AA==");
+        assert_eq!(
+            (&part["metadata"]["name"], &part["data"]),
+            (&json!("g-files-001"), &json!({"part": "AA=="}))
+        );
         assert_eq!(
             generators.meeting()["spec"]["selector"]["batch.kubernetes.io/job-completion-index"],
             "0"

@@ -10,6 +10,7 @@
 //! | manifests of the user instead of these: the applied objects, and their names | [`manifests`] |
 //! | objects of service meshes in these manifests | [`mesh`] |
 //! | the Job with the pods that send the load | [`generators`] |
+//! | pods that pull images before the first round | [`image_pull`] |
 //! | the state of pods | [`state`] |
 //! | the events of an object | [`event`] |
 //! | rules of a namespace that refuse an object | [`rule`] |
@@ -25,6 +26,7 @@ pub mod connection;
 mod error;
 pub mod event;
 pub mod generators;
+pub mod image_pull;
 pub mod kubelet;
 pub mod manifests;
 pub mod mesh;

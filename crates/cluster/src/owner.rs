@@ -32,7 +32,7 @@ const ENDED_WITHIN: Duration = Duration::from_secs(5);
 /// Time between two questions about a node.
 const ASK_AGAIN: Duration = Duration::from_secs(3);
 /// Time between two checks.
-const LOOK: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(150);
 
 /// A reference to the owner of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +195,15 @@ impl<'c> Run<'c> {
         end(self.connection, &self.id)
     }
 
+    /// Waits until the pods of a round are gone.
+    ///
+    /// # Errors
+    /// If the cluster is away, or a pod remains.
+    pub fn wait_until_gone(&self, leaving: &LeavingRound) -> Result<(), ClusterError> {
+        let pods = [Resource::Pods];
+        wait_until_gone(self.connection, &leaving.selector, &pods, &self.id)
+    }
+
     /// Removes the owner without a wait. For a run with objects that the cluster has not removed before.
     ///
     /// # Errors
@@ -233,6 +242,12 @@ pub fn end(connection: &ApiConnection, id: &str) -> Result<(), ClusterError> {
     wait_until_gone(connection, &format!("{RUN}={id}"), &LEAVING, id)
 }
 
+/// The pods of a round that is being removed.
+#[derive(Debug)]
+pub struct LeavingRound {
+    selector: String,
+}
+
 /// One round of a run.
 pub struct Round<'r, 'c> {
     run: &'r Run<'c>,
@@ -267,10 +282,20 @@ impl Round<'_, '_> {
     /// # Errors
     /// If the cluster is away, or an object remains.
     pub fn end(self) -> Result<(), ClusterError> {
+        let run = self.run;
+        run.wait_until_gone(&self.leave()?)
+    }
+
+    /// Removes the round without a wait for its pods.
+    ///
+    /// # Errors
+    /// If the cluster is away.
+    pub fn leave(self) -> Result<LeavingRound, ClusterError> {
         let connection = self.run.connection;
         connection.delete(Resource::ConfigMaps, &self.owner.name)?;
-        let pods = [Resource::Pods];
-        wait_until_gone(connection, &self.selector(), &pods, &self.run.id)
+        Ok(LeavingRound {
+            selector: self.selector(),
+        })
     }
 }
 

@@ -60,10 +60,7 @@ impl PodSettings {
     pub(crate) fn apply(&self, template: &mut Value, sidecars_by_default: bool) {
         let labels = template["metadata"]["labels"].take();
         if !self.sidecars.unwrap_or(sidecars_by_default) {
-            for (name, value) in NO_SIDECAR {
-                template["metadata"]["labels"][name] = json!(value);
-                template["metadata"]["annotations"][name] = json!(value);
-            }
+            forbid_sidecars(template);
         }
         extend(&mut template["metadata"], "labels", self.labels.as_ref());
         extend(&mut template["metadata"], "labels", Some(&labels));
@@ -118,6 +115,14 @@ impl PodSettings {
     }
 }
 
+/// Adds the labels and annotations that forbid the sidecars of meshes to an object with `metadata`.
+pub(crate) fn forbid_sidecars(object: &mut Value) {
+    for (name, value) in NO_SIDECAR {
+        object["metadata"]["labels"][name] = json!(value);
+        object["metadata"]["annotations"][name] = json!(value);
+    }
+}
+
 /// Adds the members of a mapping to the mapping with this name. Members of the same name are replaced.
 fn extend(within: &mut Value, name: &str, members: Option<&Value>) {
     let members = members.and_then(Value::as_object);
@@ -161,6 +166,14 @@ pub(crate) fn near_part(part: &str) -> Value {
     json!({"podAffinity": preferred(json!([
         {"key": PART, "operator": "In", "values": [part]},
     ]))})
+}
+
+/// An affinity for one node. It is a preference, because the node may be full.
+pub(crate) fn near_node(node: &str) -> Value {
+    let name = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 100, "preference": {"matchFields": [name]}},
+    ]}})
 }
 
 fn preferred(expressions: Value) -> Value {

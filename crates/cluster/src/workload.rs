@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::call::Resource;
-use crate::pod_settings::{PART, PodSettings, near_part, never_root, shielded, without_rights};
+use crate::pod_settings::{
+    PART, PodSettings, near_node, near_part, never_root, shielded, without_rights,
+};
 
 /// The label for the pod selector of a Service. Its value is the name of the Service.
 pub const SERVES: &str = "weighbridge/serves";
@@ -15,6 +17,8 @@ pub const SERVES: &str = "weighbridge/serves";
 pub const CONTAINER: &str = "system";
 /// The folder of configuration files in a pod.
 pub const FILES_FOLDER: &str = "/weighbridge";
+/// Seconds that a pod has to end. Its end is not measured, and each round waits for it.
+pub(crate) const GRACE_S: u64 = 1;
 /// Highest number of bytes of all files of a ConfigMap.
 pub const FILES_BYTES_MAX: usize = 1_000_000;
 
@@ -53,6 +57,8 @@ pub struct Workload {
     pub deadline: Duration,
     /// The value of its label [`PART`], equal for all variants. Its pods prefer the nodes of that part.
     pub part: String,
+    /// The node that its pod prefers to the nodes of its part. `None` for no such node.
+    pub node: Option<String>,
     /// The settings of a lab for the pods.
     pub settings: PodSettings,
 }
@@ -209,7 +215,7 @@ impl Workload {
         let volumes = Value::Array(volumes.chain(files).collect());
         let mut spec = json!({
             "restartPolicy": restart,
-            "terminationGracePeriodSeconds": 2,
+            "terminationGracePeriodSeconds": GRACE_S,
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "containers": [container],
@@ -219,7 +225,10 @@ impl Workload {
         if restart == "Never" {
             spec["activeDeadlineSeconds"] = json!(self.deadline.as_secs().max(1));
         }
-        spec["affinity"] = near_part(&self.part);
+        spec["affinity"] = match &self.node {
+            Some(node) => near_node(node),
+            None => near_part(&self.part),
+        };
         spec["securityContext"] = match self.user {
             Some(user @ 1..) => never_root(Some(user)),
             Some(root) => {
@@ -319,6 +328,7 @@ mod tests {
             replicas: None,
             deadline: Duration::from_secs(60),
             part: "run-router".to_owned(),
+            node: None,
             settings: PodSettings::default(),
         }
     }

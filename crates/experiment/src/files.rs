@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
 use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 
 use crate::environment;
 
@@ -113,8 +115,15 @@ pub fn read_result(path: &Path) -> io::Result<Vec<u8>> {
     unpacked(bytes, RESULT_BYTES_MAX)
 }
 
+/// Compresses bytes with gzip.
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.expect("memory takes all bytes")
+}
+
 /// The content of a file that may be compressed with gzip. The limit also holds for the content.
-fn unpacked(bytes: Vec<u8>, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn unpacked(bytes: Vec<u8>, limit: u64) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(bytes);
     }

@@ -10,11 +10,15 @@
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
 //! | the time limits of pods | [`waits`] |
-//! | the input of a generator | [`generator_job`], [`round_spec`], [`load_spec`], [`meeting`] |
+//! | the input of a generator | [`generator_job`], [`round_spec`], [`load_spec`], [`meeting`], [`packed_files`] |
 //! | a single load without systems | [`single_load`] |
 //! | the connections between generators | [`barrier`] |
 //! | the result of a generator | [`result`] |
 //! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
+
+#[cfg(test)]
+#[path = "../../cluster/tests/fake_api/server.rs"]
+mod fake_api;
 
 pub mod barrier;
 pub mod cleanup_task;
@@ -23,6 +27,9 @@ pub mod load_spec;
 mod loss;
 pub mod manifests;
 pub mod meeting;
+pub mod packed_files;
+#[cfg(test)]
+mod played_cluster;
 pub mod refusal;
 pub mod result;
 pub mod round_spec;

@@ -31,6 +31,9 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     if let Some(interruption) = explain::interruption(summary) {
         out += &format!("{interruption}\n");
     }
+    if let Some(lost) = describe::lost_rounds(recording) {
+        out += &wrapped("", &format!("Lost: {lost}"), width);
+    }
     // The run was stopped before a measurement.
     let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
         return printable(&(out + "no measurements\n"));
@@ -229,6 +232,27 @@ mod tests {
         let line = "  Sent again    38 requests that the server declared unprocessed (GOAWAY, REFUSED_STREAM, rejected 0-RTT)\n";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("failed 3 (closed idle 3)"), "{text}");
+    }
+
+    #[test]
+    fn a_lost_attempt_is_reported() {
+        let mut recording = SampleRun::load_alone(false);
+        assert!(!text(&recording).contains("Lost"));
+        recording.cluster = Some(recording::ClusterText {
+            kind: "kubernetes".to_owned(),
+            version: "v1.34.4".to_owned(),
+            namespace: "n".to_owned(),
+            generators: 1,
+            nodes: Vec::new(),
+            placed: Vec::new(),
+            lost_rounds: vec!["generator 1 of 1, was evicted".to_owned()],
+            processor_time: String::new(),
+        });
+        let text = text(&recording);
+        assert!(
+            text.contains("\nLost: the cluster took a pod away, or its result, in 1 attempt."),
+            "{text}"
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{Manifests, Object, is_behind, is_headless, pod};
 use crate::call::Resource;
 use crate::connection::name_of;
 use crate::pod_settings::{PART, near_part};
-use crate::workload::{SERVES, dns_label};
+use crate::workload::{GRACE_S, SERVES, dns_label};
 
 /// The label of pods that are counted.
 pub const COUNTED: &str = "weighbridge/counted";
@@ -30,9 +30,6 @@ const NAME_MOST: usize = 52;
 const PART_MOST: usize = 20;
 /// The label with the number of a pod of a StatefulSet, since Kubernetes 1.28.
 const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
-
-/// Seconds that a pod has to end.
-const GRACE_MOST: u64 = 2;
 
 /// The names of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -276,9 +273,8 @@ impl Manifests {
             };
         }
         spec["automountServiceAccountToken"] = json!(false);
-        // The end of a pod is not measured, and each round waits for it.
         let grace = spec["terminationGracePeriodSeconds"].as_u64();
-        spec["terminationGracePeriodSeconds"] = json!(grace.unwrap_or(GRACE_MOST).min(GRACE_MOST));
+        spec["terminationGracePeriodSeconds"] = json!(grace.unwrap_or(GRACE_S).min(GRACE_S));
         // Variables that would name Services of other variants.
         spec["enableServiceLinks"] = json!(false);
         let known = spec["hostAliases"].as_array().cloned().unwrap_or_default();

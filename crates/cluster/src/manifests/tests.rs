@@ -138,7 +138,7 @@ fn pods_of_a_copy_are_found_by_its_services_alone_and_have_no_rights() {
         );
         assert_eq!(pods["spec"]["automountServiceAccountToken"], false);
         assert!(pods["spec"]["serviceAccountName"].is_null());
-        assert_eq!(pods["spec"]["terminationGracePeriodSeconds"], 2);
+        assert_eq!(pods["spec"]["terminationGracePeriodSeconds"], 1);
     }
 }
 

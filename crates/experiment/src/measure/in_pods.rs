@@ -2,7 +2,6 @@
 //! the recordings of the generators.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cluster::ClusterError;
@@ -38,9 +37,8 @@ use crate::pods::start_progress::{Cause, StartFailure};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
-/// The inputs of the lab. The generators read them again.
+/// The inputs of the lab that its generators read again, and the cluster.
 pub struct Source {
-    pub files: Vec<(PathBuf, Vec<u8>)>,
     pub settings: Vec<(String, String)>,
     /// The version of the cluster.
     pub version: String,
@@ -183,7 +181,9 @@ impl Experiment<'_> {
             begun: 0,
             lost: Vec::new(),
         };
-        let measured = self.measure_rounds(&mut in_pods);
+        let measured = self
+            .pull_images(in_pods.stage)
+            .and_then(|()| self.measure_rounds(&mut in_pods));
         let (environment, lost) = (in_pods.environment, in_pods.lost);
         let are_left = matches!(measured, Err(RunEnd::Cluster(ClusterError::Left { .. })));
         let measured = match measured {
@@ -212,6 +212,17 @@ impl Experiment<'_> {
             recording,
             failure: failure.map(Failure::not_ready),
         })
+    }
+
+    /// Pulls the images of all systems and generators on all nodes that their pods may get.
+    fn pull_images(&self, stage: &Stage<'_>) -> Result<(), RunEnd> {
+        let progress = &self.session.progress;
+        progress.show("images are pulled");
+        let all: Vec<usize> = (0..self.session.lab.all().count()).collect();
+        for note in stage.pull_images(&wanted(self.session.lab, &all))? {
+            progress.note(&note);
+        }
+        Ok(())
     }
 
     /// True if every planned round has a measurement.
@@ -278,7 +289,10 @@ impl Experiment<'_> {
             // Each further call might wait for a lost cluster again. The end of the run removes the pods.
             return result;
         }
-        let ended = Stage::end_round(up);
+        let ended = match &result {
+            Ok(RoundEnd::Done) => run.stage.leave_round(up, &pods.generators),
+            _ => Stage::end_round(up),
+        };
         self.describe(run.stage, &pods);
         run.environment = pods.environment.or(run.environment.take());
         // The first failure is the cause.
@@ -448,13 +462,7 @@ impl Experiment<'_> {
                 stage.waits.met(),
             ),
         };
-        let spec = RoundSpec::of(
-            lab,
-            self.session.seed,
-            &source.files,
-            &source.settings,
-            this,
-        );
+        let spec = RoundSpec::of(lab, self.session.seed, &stage.files, &source.settings, this);
         let mut readings = Readings::default();
         self.session.progress.show(&format!(
             "round {}: {} send the load",

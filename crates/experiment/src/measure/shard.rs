@@ -29,17 +29,20 @@ use super::round::Round;
 use super::running_variant::{RoundFailure, RunningVariant};
 use super::variant_run::VariantRun;
 use crate::build_cache::BuildCache;
+use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
 use crate::pods::barrier::policy_advice;
 use crate::prove::{Proven, RequestCounts, ToldProof};
 
-/// Attempts to reach a system before the proof.
+/// Least number of attempts to reach a system before the proof.
 const REACH_TRIES: u32 = 3;
+/// Least time of these attempts.
+const REACH_LEAST: Duration = Duration::from_secs(3);
 /// Time limit of one attempt.
 const REACH_WITHIN: Duration = Duration::from_secs(2);
 /// Pause between two attempts.
-const REACH_AGAIN: Duration = Duration::from_secs(1);
+const REACH_AGAIN: Duration = Duration::from_millis(100);
 
 /// The first generator's report of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -288,9 +291,11 @@ impl Experiment<'_> {
         self.peers().exchange(&()).map(|_| ())
     }
 
-    /// Adds the common start time to the loads. They stay unchanged if this is the only generator.
+    /// Adds the common start time to the loads. They stay unchanged if this is the only generator, because it need
+    /// not wait for another one.
     pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, RoundFailure> {
-        let Some(peers) = &self.session.peers else {
+        let peers = self.session.peers.as_ref();
+        let Some(peers) = peers.filter(|peers| !peers.shard().is_whole()) else {
             return Ok(jobs.to_vec());
         };
         let start_at = Some(peers.agree()?);
@@ -378,16 +383,20 @@ fn report_of(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Sh
 
 /// The reason why an address accepts no connection. `None` if it does.
 fn why_unreached(address: SocketAddr) -> Option<String> {
-    let mut last = None;
-    for _ in 0..REACH_TRIES {
-        match TcpStream::connect_timeout(&address, REACH_WITHIN) {
+    let began = instant();
+    let mut tries = 0;
+    loop {
+        let error = match TcpStream::connect_timeout(&address, REACH_WITHIN) {
             Ok(_) => return None,
-            Err(error) => last = Some(error.to_string()),
+            Err(error) => error,
+        };
+        tries += 1;
+        if tries >= REACH_TRIES && began.elapsed() >= REACH_LEAST {
+            return Some(error.to_string());
         }
         // The rules of a Service reach the nodes a moment after its pods are ready.
         std::thread::park_timeout(REACH_AGAIN);
     }
-    last
 }
 
 fn encoded(parts: Vec<Option<Vec<u8>>>) -> Vec<Option<String>> {

@@ -1,11 +1,8 @@
 //! The part that all jobs of generators have: the version of `weigh`, and the place where the generators meet.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use model::Shard;
 use serde::{Deserialize, Serialize};
 
@@ -62,35 +59,6 @@ impl Meeting {
             within: Duration::from_secs(self.wait_s),
         }
     }
-}
-
-/// Files of a job in base64, because a job is JSON.
-pub(super) fn encoded<'f, C>(files: impl IntoIterator<Item = (&'f PathBuf, &'f Vec<u8>)>) -> C
-where
-    C: FromIterator<(PathBuf, String)>,
-{
-    let files = files.into_iter();
-    files
-        .map(|(path, content)| (path.clone(), STANDARD.encode(content)))
-        .collect()
-}
-
-/// The files of a job.
-///
-/// # Errors
-/// When a file is damaged.
-pub(super) fn decoded<'f, C>(
-    files: impl IntoIterator<Item = (&'f PathBuf, &'f String)>,
-) -> Result<C, String>
-where
-    C: FromIterator<(PathBuf, Vec<u8>)>,
-{
-    let files = files.into_iter().map(|(path, content)| {
-        let content = STANDARD.decode(content);
-        let content = content.map_err(|error| format!("`{}`: {error}", path.display()))?;
-        Ok((path.clone(), content))
-    });
-    files.collect()
 }
 
 #[cfg(test)]

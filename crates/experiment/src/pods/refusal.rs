@@ -71,6 +71,7 @@ fn of_systems(lab: &Lab) -> Option<String> {
                 setup,
                 settings: &lab.pods.systems,
                 listen: Ipv4Addr::UNSPECIFIED.into(),
+                node: None,
             };
             // Any address suffices, because no connection is made.
             let anywhere = |_: &str| Some(Endpoint::from(SocketAddr::from(([192, 0, 2, 1], 1))));

@@ -1,6 +1,5 @@
 //! The job of the generators of a round: the lab, its files, and the addresses of its systems.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,11 +8,10 @@ use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
-use super::meeting::{Meeting, decoded, encoded};
+use super::meeting::Meeting;
+use super::packed_files::{self, FileOfLab, PackedFiles, PackingList, SECRET_BYTES_MOST};
 use crate::files::Unwritten;
 
-/// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
-pub(crate) const BYTES_MOST: usize = 900 * 1024;
 /// Port of the barrier on the first generator.
 pub const BARRIER_PORT: u16 = 7100;
 
@@ -23,8 +21,8 @@ pub struct RoundSpec {
     pub meeting: Meeting,
     /// Path of the lab file.
     lab: PathBuf,
-    /// All files of the lab, in base64.
-    files: BTreeMap<PathBuf, String>,
+    /// The files of the lab, which come separately.
+    pub(super) files: PackingList,
     /// Settings of the command line.
     settings: Vec<(String, String)>,
     /// The remaining variants. The generators leave out all other variants.
@@ -59,7 +57,7 @@ pub(crate) struct ThisRound {
     pub(crate) meeting: Meeting,
 }
 
-/// Refuses a lab with files that are too large for the Secret of its generators.
+/// Refuses a lab with files, or with other input of its generators, that are too large for a cluster.
 ///
 /// # Errors
 /// The reason as a sentence.
@@ -68,6 +66,7 @@ pub fn check_files(
     files: &[(PathBuf, Vec<u8>)],
     settings: &[(String, String)],
 ) -> Result<(), String> {
+    packed_files::check_files(files.iter().map(|(path, content)| (path, content)))?;
     let nowhere = SocketAddr::from(([192, 0, 2, 255], BARRIER_PORT));
     let variants: Vec<String> = lab.names().into_iter().map(str::to_owned).collect();
     let systems = |variant: &String| {
@@ -98,7 +97,9 @@ pub fn check_files(
             Duration::from_secs(999),
         ),
     };
-    let spec = RoundSpec::of(lab, u64::MAX, files, settings, round);
+    // The list has the same length for all files.
+    let list = PackedFiles::of([])?.list().clone();
+    let spec = RoundSpec::of(lab, u64::MAX, &list, settings, round);
     let text = serde_json::to_vec(&spec).map_err(|error| error.to_string())?;
     check_size(text.len())
 }
@@ -108,27 +109,27 @@ pub fn check_files(
 /// # Errors
 /// The reason as a sentence.
 pub fn check_size(bytes: usize) -> Result<(), String> {
-    match bytes > BYTES_MOST {
+    match bytes > SECRET_BYTES_MOST {
         true => Err(format!(
-            "the job of the generators has {bytes} bytes, but a Secret holds only {BYTES_MOST}. Files travel in base64, so about 690 KiB of files fit. Use shorter files, or fewer requests"
+            "the job of the generators has {bytes} bytes without its files, but a Secret holds only {SECRET_BYTES_MOST}. Use fewer variants, or put long settings into a file"
         )),
         false => Ok(()),
     }
 }
 
 impl RoundSpec {
-    /// The job for a lab that was read from these files.
+    /// The job for a lab that was read from the files of this list.
     pub(crate) fn of(
         lab: &Lab,
         seed: u64,
-        files: &[(PathBuf, Vec<u8>)],
+        files: &PackingList,
         settings: &[(String, String)],
         round: ThisRound,
     ) -> RoundSpec {
         RoundSpec {
             meeting: round.meeting,
             lab: lab.path.clone(),
-            files: encoded(files.iter().map(|(path, content)| (path, content))),
+            files: files.clone(),
             settings: settings.to_vec(),
             variants: round.variants,
             load: lab.load.clone(),
@@ -141,13 +142,12 @@ impl RoundSpec {
         }
     }
 
-    /// The lab as a generator runs it. Only the first generator compares counters of systems with the
+    /// The lab as a generator runs it, read from its files. Only the first generator compares counters of systems with the
     /// requests of all generators.
     ///
     /// # Errors
     /// When the job is damaged.
-    pub fn lab(&self, shard: Shard) -> Result<Lab, String> {
-        let files = decoded(&self.files)?;
+    pub fn lab(&self, files: Vec<FileOfLab>, shard: Shard) -> Result<Lab, String> {
         let mut lab = lab::parse_with(&self.lab, &Unwritten(files), &self.settings)
             .map_err(|mistakes| mistakes.render(false))?;
         lab.load = self.load.clone();
@@ -215,17 +215,20 @@ mod tests {
         baseline: {name: a}\nvariants: [{name: b}, {name: c}]\nexpect: {status: 200}\n\
         proof: [{name: seen, ask: '{{server.url}}/seen', json: /n, at-least-per-request: 1}]\n";
 
+    fn files() -> Vec<FileOfLab> {
+        vec![
+            (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
+            (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
+        ]
+    }
+
     fn spec() -> RoundSpec {
         spec_at(&|last| IpAddr::from([10, 0, 0, last]))
     }
 
     /// The job of a cluster that gives these addresses to its Services.
     fn spec_at(ip: &dyn Fn(u8) -> IpAddr) -> RoundSpec {
-        let files = vec![
-            (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
-            (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
-        ];
-        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files.clone()))
+        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files()))
             .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
         let place = |variant: &str, last: u8| Place {
             variant: variant.to_owned(),
@@ -244,7 +247,9 @@ mod tests {
                 Duration::from_secs(60),
             ),
         };
-        let spec = RoundSpec::of(&lab, 7, &files, &[], round);
+        let packed = PackedFiles::of(files().iter().map(|(path, content)| (path, content)));
+        let packed = packed.expect("they fit");
+        let spec = RoundSpec::of(&lab, 7, packed.list(), &[], round);
         let text = serde_json::to_string(&spec).expect("JSON");
         serde_json::from_str(&text).expect("the same")
     }
@@ -253,7 +258,7 @@ mod tests {
     fn a_generator_reads_the_same_lab_with_the_addresses_of_its_systems() {
         let spec = spec();
         let lab = spec
-            .lab(spec.meeting.shard(0).expect("a shard"))
+            .lab(files(), spec.meeting.shard(0).expect("a shard"))
             .expect("a lab");
         assert_eq!(lab.names(), ["a", "c"]);
         assert_eq!(lab.seed, Some(7));
@@ -270,25 +275,29 @@ mod tests {
         assert_eq!(lab.baseline.proofs.len(), 1);
         // Only the first generator compares the counters of systems with all requests.
         let other = spec
-            .lab(spec.meeting.shard(1).expect("a shard"))
+            .lab(files(), spec.meeting.shard(1).expect("a shard"))
             .expect("a lab");
         assert!(other.baseline.proofs.is_empty());
         assert!(spec.meeting.shard(2).is_err());
     }
 
     #[test]
-    fn files_that_do_not_fit_into_a_secret_are_refused_before_a_pod_starts() {
-        let files = |bytes: usize| {
-            vec![
-                (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
-                (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
-                (PathBuf::from("l/data.csv"), vec![b'x'; bytes]),
-            ]
+    fn what_does_not_fit_into_a_cluster_is_refused_before_a_pod_starts() {
+        let with = |bytes: usize| {
+            let mut files = files();
+            files.push((PathBuf::from("l/data.csv"), vec![b'x'; bytes]));
+            files
         };
-        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files(1)))
+        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files()))
             .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
-        assert_eq!(check_files(&lab, &files(600_000), &[]), Ok(()));
-        let refused = check_files(&lab, &files(1_500_000), &[]).unwrap_err();
+        assert_eq!(check_files(&lab, &with(20 << 20), &[]), Ok(()));
+        let refused = check_files(&lab, &with(33 << 20), &[]).unwrap_err();
+        assert!(
+            refused.contains("at most 32 MiB") && refused.contains("`l/data.csv`"),
+            "{refused}"
+        );
+        let long = [("name".to_owned(), "x".repeat(1 << 20))];
+        let refused = check_files(&lab, &files(), &long).unwrap_err();
         assert!(refused.contains("a Secret holds only 921600"), "{refused}");
     }
 
@@ -297,7 +306,7 @@ mod tests {
         let spec = spec_at(&|last| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)]));
         assert_eq!(spec.meeting.barrier(None).listen.to_string(), "[::]:7100");
         let lab = spec
-            .lab(spec.meeting.shard(0).expect("a shard"))
+            .lab(files(), spec.meeting.shard(0).expect("a shard"))
             .expect("a lab");
         let setup = &lab.baseline.systems()[0];
         let elsewhere = setup.elsewhere().expect("it runs already");

@@ -1,35 +1,40 @@
 //! The cluster's part of a run: objects that last for all rounds, and pods that last for one round.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cluster::call::Resource;
 use cluster::connection::Heed;
 use cluster::event::last_warning;
 use cluster::generators::{GeneratorLimits, Generators, TOLD_IN};
 use cluster::kubelet::Readings;
 use cluster::node::NodeDescription;
-use cluster::owner::Round as OwnedRound;
+use cluster::owner::{LeavingRound, Round as OwnedRound};
 use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ApiConnection, ClusterError, Run};
-use lab::Endpoint;
 use recording::{ClusterText, NodeText, PlacedText};
 use serde_json::Value;
 
 mod generators;
+mod images;
 pub(crate) mod losses;
 mod manifests;
+mod node_history;
+mod start;
 
-use self::losses::LostNodes;
+use self::node_history::NodeHistory;
 use super::manifests::OfSystems;
+use super::packed_files::{PackedFiles, PackingList};
 use super::round_spec::BARRIER_PORT;
-use super::start_progress::{Cause, StartFailure, StartProgress};
+use super::start_progress::StartFailure;
 use super::systems::{self, Which, pod_settings};
 use super::waits::{PodWaits, TROUBLES};
 use super::wanted::Wanted;
-use crate::environment::instant;
 use crate::invalid::{LINES_KEPT, PodLog};
 
 /// Pause between two checks of pods.
@@ -54,6 +59,8 @@ pub struct GeneratorPods {
     pub waits: PodWaits,
     /// The settings of the pods.
     pub spec: PodsSpec,
+    /// The files that all pods read.
+    pub files: PackedFiles,
 }
 
 /// The settings of all pods of a run.
@@ -106,9 +113,14 @@ pub struct Stage<'c> {
     /// True if `weigh` has permission to read kubelets.
     pub(crate) reads_kubelets: bool,
     /// Time limit of a round.
-    deadline: Duration,
+    pub(crate) deadline: Duration,
     /// Time limits for pods to start.
     pub(crate) waits: PodWaits,
+    /// The files that the generators of all rounds read.
+    pub(crate) files: PackingList,
+    /// The pods of the last round, if they are being removed during the start of the next one.
+    leaving: RefCell<Option<LeavingRound>>,
+    node_history: RefCell<NodeHistory>,
 }
 
 /// The pods of one round.
@@ -126,7 +138,7 @@ pub(crate) struct RunningPods<'s, 'c> {
 pub(crate) enum RoundError {
     /// A request to the cluster failed.
     Cluster(ClusterError),
-    /// The cluster took a generator away. Another attempt may succeed.
+    /// The cluster took a generator away, or its result. Another attempt may succeed.
     Lost(String),
     /// A generator has not sent its part.
     Generator(String),
@@ -174,6 +186,7 @@ impl<'c> Stage<'c> {
             deadline,
             waits,
             spec,
+            files,
         } = generators;
         let mut stage = Stage {
             run,
@@ -189,9 +202,13 @@ impl<'c> Stage<'c> {
             reads_kubelets: true,
             deadline,
             waits,
+            files: files.list().clone(),
+            leaving: RefCell::default(),
+            node_history: RefCell::default(),
         };
         let made = stage.make_services(wanted);
-        match made.and_then(|()| stage.check_generators()) {
+        let made = made.and_then(|()| stage.check_generators());
+        match made.and_then(|()| stage.send_files(&files)) {
             Ok(()) => Ok(stage),
             Err(error) => {
                 // The first error is returned. `end` itself reports a failed deletion of the owner.
@@ -205,6 +222,16 @@ impl<'c> Stage<'c> {
     fn check_generators(&self) -> Result<(), ClusterError> {
         let pod = self.generators_of(0).pod();
         self.run.try_create(Resource::Pods, pod)
+    }
+
+    /// Creates the Secrets with the files of the generators. They last for all rounds.
+    fn send_files(&self, files: &PackedFiles) -> Result<(), ClusterError> {
+        let generators = self.generators_of(0);
+        for (index, part) in (0..).zip(files.parts()) {
+            let secret = generators.part_secret(index, &STANDARD.encode(part));
+            self.run.create(Resource::Secrets, secret)?;
+        }
+        Ok(())
     }
 
     fn make_services(&mut self, wanted: &[Wanted<'_>]) -> Result<(), ClusterError> {
@@ -244,6 +271,7 @@ impl<'c> Stage<'c> {
             setup: wanted.setup,
             settings: &self.spec.pods.systems,
             listen: Ipv4Addr::UNSPECIFIED.into(),
+            node: None,
         };
         // Pods and Services have addresses of the same family, the first family of the cluster.
         let address = self.services.get(&which.name());
@@ -261,6 +289,7 @@ impl<'c> Stage<'c> {
         Generators {
             name: self.barrier_name(),
             object: format!("{}-r{round}", self.barrier_name()),
+            file_parts: self.files.parts(),
             image: self.image.clone(),
             pull: "IfNotPresent",
             args: vec!["generator".to_owned(), format!("{TOLD_IN}/job.json")],
@@ -313,98 +342,6 @@ impl<'c> Stage<'c> {
 
     fn connection(&self) -> &'c ApiConnection {
         self.run.connection
-    }
-
-    /// Starts the systems of a round, each after its dependencies.
-    ///
-    /// # Errors
-    /// When the cluster cannot be reached. The result contains systems that did not start.
-    pub(crate) fn bring_up<'s>(
-        &'s self,
-        round: u32,
-        wanted: &[Wanted<'_>],
-    ) -> Result<RunningPods<'s, 'c>, ClusterError> {
-        self.run.live_on(self.deadline + self.waits.all())?;
-        let owner = self.run.round(round)?;
-        let mut progress = StartProgress::of(wanted, self.waits);
-        let mut nodes = LostNodes::default();
-        let mut asked_at = instant();
-        loop {
-            let pods = self.pods(&owner.selector())?;
-            if asked_at.elapsed() >= READ {
-                nodes.ask(self.connection(), &pods);
-                asked_at = instant();
-            }
-            for index in 0..wanted.len() {
-                let one = &wanted[index];
-                if progress.is_due(index, wanted) {
-                    self.start(&owner, one, index, &mut progress)?;
-                } else if progress.is_watched(index) {
-                    let own = self.pods_of(one, &pods);
-                    if let Some(lost) = self.lost_with_node(&nodes, own.iter().copied()) {
-                        progress.fail(index, Cause::Lost, lost);
-                        continue;
-                    }
-                    if let Some(pod) = progress.look(index, one, self.count_of(one), &own) {
-                        progress.add_words(index, self.log_of(pod), self.warning_about(pod));
-                    }
-                    if let Some(pod) = progress.due_for_warning(index, &own)
-                        && let Some(trouble) = self.trouble_of(pod)
-                    {
-                        progress.fail(index, Cause::Outside, trouble);
-                    }
-                    if own.is_empty() && progress.waits_for_pods(index) {
-                        self.look_for_refusal(&owner, one, index, &mut progress)?;
-                    }
-                }
-            }
-            if progress.is_over() {
-                return Ok(RunningPods {
-                    owner,
-                    pods,
-                    failed: progress.failed(wanted),
-                    attached: Vec::new(),
-                });
-            }
-            if self.connection().is_stopped() {
-                return Err(ClusterError::Stopped {
-                    what: "bring the systems of a round up".to_owned(),
-                });
-            }
-            self.connection().pause(LOOK);
-        }
-    }
-
-    fn start(
-        &self,
-        owner: &OwnedRound<'_, '_>,
-        one: &Wanted<'_>,
-        index: usize,
-        progress: &mut StartProgress,
-    ) -> Result<(), ClusterError> {
-        let which = self.which(one);
-        if let Some(manifests) = self.manifests_of(one) {
-            return self.start_manifests(owner, one, manifests, index, progress);
-        }
-        let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
-        let object = format!("{}-r{}", which.name(), owner.number());
-        match which.workload(object, self.deadline, &find) {
-            Ok(workload) => {
-                if let Some(files) = workload.config_map() {
-                    owner.create(Resource::ConfigMaps, files)?;
-                }
-                let (resource, object) = workload.object();
-                match owner.create(resource, object) {
-                    Ok(_) => progress.has_started(index),
-                    Err(error) if error.is_about_the_object() => {
-                        progress.refuse(index, &error);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Err(reason) => progress.fail(index, Cause::Own, reason),
-        }
-        Ok(())
     }
 
     /// The pods with these labels.
@@ -507,6 +444,33 @@ impl<'c> Stage<'c> {
         up.owner.end()
     }
 
+    /// Ends a round that was measured. If its pods cannot change the places of other pods, they may still end
+    /// while the systems of the next round start. No load begins before they are gone.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or an object remains.
+    pub(crate) fn leave_round(
+        &self,
+        up: RunningPods<'_, '_>,
+        generators: &[PodState],
+    ) -> Result<(), ClusterError> {
+        // All pods of manifests start together, and could find pods of the last round behind their Services.
+        let may_overlap = self.manifests.is_empty() && may_overlap(&up.pods, generators);
+        let leaving = up.owner.leave()?;
+        if !may_overlap {
+            return self.run.wait_until_gone(&leaving);
+        }
+        self.leaving.replace(Some(leaving));
+        Ok(())
+    }
+
+    /// Waits until the pods of the last round are gone. False if they were gone before.
+    fn await_last_round(&self) -> Result<bool, ClusterError> {
+        let leaving = self.leaving.take();
+        let waited = leaving.map(|leaving| self.run.wait_until_gone(&leaving));
+        waited.transpose().map(|waited| waited.is_some())
+    }
+
     /// Ends the run. All its objects are then deleted. If the cluster has not removed some before (`are_left`),
     /// it does not wait for them again.
     ///
@@ -551,6 +515,15 @@ impl<'c> Stage<'c> {
         };
         self.nodes.values().map(text).collect()
     }
+}
+
+/// True if the systems of the next round may start while these pods of a round end. All are on one node, so the
+/// next pods get the same node. The cluster keeps the memory of each pod free, so both have place in memory.
+fn may_overlap(systems: &[PodState], generators: &[PodState]) -> bool {
+    let nodes = systems.iter().chain(generators).map(|pod| &pod.node);
+    let nodes: BTreeSet<&Option<String>> = nodes.collect();
+    let is_guaranteed = |pod: &PodState| pod.qos.as_deref() == Some("Guaranteed");
+    nodes.len() == 1 && !generators.is_empty() && systems.iter().all(is_guaranteed)
 }
 
 /// The DNS domain of a cluster: of the lab, of the pod of this process, or the usual domain. `resolver` is the

@@ -6,7 +6,7 @@ use cluster::ClusterError;
 use cluster::state::{Phase, PodState, advice_on};
 use model::InvalidKind;
 
-use super::waits::{PodWaits, SEEN_WITHIN, TROUBLED_WITHIN};
+use super::waits::{PodWaits, REFUSED_WITHIN, SEEN_WITHIN, TROUBLED_WITHIN};
 use super::wanted::Wanted;
 use crate::environment::instant;
 use crate::invalid::{Invalid, PodLog};
@@ -63,6 +63,8 @@ struct Times {
     unplaced_since: Option<Instant>,
     /// Time since when all pods run.
     running_since: Option<Instant>,
+    /// Time of the first refusal to create a pod.
+    refused_since: Option<Instant>,
     /// Time of the last reading of warnings.
     read_at: Instant,
 }
@@ -103,6 +105,7 @@ impl StartProgress {
             since: now,
             unplaced_since: None,
             running_since: None,
+            refused_since: None,
             read_at: now,
         });
     }
@@ -113,6 +116,22 @@ impl StartProgress {
             reason,
             pod_log: None,
         };
+    }
+
+    /// Fails if the cluster has refused the pods of the system for some time. A quota may count pods of the last round
+    /// for a moment, and the cluster tries again. `why` is the current refusal.
+    pub(super) fn refuse_pods(&mut self, index: usize, why: Option<String>) {
+        let State::Started(times) = &mut self.states[index] else {
+            return;
+        };
+        let since = why
+            .as_ref()
+            .map(|_| times.refused_since.unwrap_or_else(instant));
+        times.refused_since = since;
+        let is_over = since.is_some_and(|since| since.elapsed() > REFUSED_WITHIN);
+        if let Some(why) = why.filter(|_| is_over) {
+            self.fail(index, Cause::Outside, why);
+        }
     }
 
     /// Fails because the cluster does not take an object of the system.

@@ -27,6 +27,8 @@ pub(crate) struct Which<'a> {
     pub(crate) settings: &'a lab::PodSettings,
     /// The address that a system listens at, to be reachable by other pods.
     pub(crate) listen: IpAddr,
+    /// The node that its pod prefers to the nodes of other variants.
+    pub(crate) node: Option<&'a str>,
 }
 
 /// The name of the Service of a variant's system, or of a shared system.
@@ -140,6 +142,7 @@ impl Which<'_> {
             replicas: setup.replicas,
             deadline,
             part: part(self.run, &setup.system),
+            node: self.node.map(str::to_owned),
             settings: pod_settings(self.settings),
         })
     }
@@ -277,6 +280,7 @@ mod tests {
                 setup,
                 settings: &lab.pods.systems,
                 listen,
+                node: None,
             };
             let made = which.workload("o".to_owned(), Duration::from_secs(1), &|_| None);
             made.unwrap_or_else(|why| panic!("{why}"))

@@ -97,7 +97,7 @@ pub fn lost_rounds(recording: &Recording) -> Option<String> {
     let lost = &recording.cluster.as_ref()?.lost_rounds;
     let last = lost.last()?;
     Some(format!(
-        "the cluster took a pod away in {}. Their figures do not count. The last: {last}",
+        "the cluster took a pod away, or its result, in {}. Their figures do not count. The last: {last}",
         plural(lost.len() as u64, "attempt")
     ))
 }

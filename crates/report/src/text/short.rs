@@ -271,7 +271,7 @@ mod tests {
             processor_time: String::new(),
         });
         let said = text(&recording, &Summary::of(&recording), Terminal::plain(200));
-        let lost = "Lost: the cluster took a pod away in 1 attempt. Their figures do not count. The last: \
+        let lost = "Lost: the cluster took a pod away, or its result, in 1 attempt. Their figures do not count. The last: \
                     round 2: generator 1 of 1, was evicted\n";
         assert!(said.contains(lost), "{said}");
     }

@@ -14,6 +14,7 @@ use experiment::pods::result;
 use experiment::pods::round_spec::RoundSpec;
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
+use lab::Lab;
 use recording::Recording;
 
 use super::load::in_cluster;
@@ -41,13 +42,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
-    let recording = match generator_job::read(&args.told).map_err(Failure::bad_input)? {
-        GeneratorJob::Round(spec) => of_round(args, &spec, console, stop)?,
+    let input = generator_job::read(&args.told).map_err(Failure::bad_input)?;
+    let recording = match input.job {
+        GeneratorJob::Round(spec) => {
+            let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
+            let lab = spec.lab(input.files, shard).map_err(Failure::bad_input)?;
+            of_round(args, &spec, &lab, console, stop)?
+        }
         GeneratorJob::Load(spec) => {
             let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
             let barrier = GeneratorBarrier::join(shard, &spec.meeting.barrier(args.listen));
             let barrier = barrier.map_err(Failure::not_ready)?;
-            in_cluster::sent_shard(&spec, shard, barrier, console, stop)?
+            let files = input.files.into_iter().collect();
+            in_cluster::sent_shard(&spec, files, barrier, console, stop)?
         }
     };
     if stop.is_asked() {
@@ -64,15 +71,15 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
 fn of_round(
     args: &Args,
     spec: &RoundSpec,
+    lab: &Lab,
     console: Console,
     stop: &StopSignal,
 ) -> Result<Recording, Failure> {
     let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
-    let lab = spec.lab(shard).map_err(Failure::bad_input)?;
-    let addresses = Addresses::unasked(&lab)?;
+    let addresses = Addresses::unasked(lab)?;
     let barrier = GeneratorBarrier::join(shard, &spec.meeting.barrier(args.listen))
         .map_err(Failure::not_ready)?;
     let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
-    let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
+    let experiment = Experiment::new(lab, addresses, Path::new("."), console, stop)?;
     experiment.send_shard(spec.round, peers)
 }

@@ -191,7 +191,7 @@ impl Args {
         }
         if self.quick {
             self.leave_out_slow(&mut lab);
-            hurry(&mut lab);
+            hurry(&mut lab, self.cluster.asked().is_some());
         }
         lab.rounds = self.rounds.unwrap_or(lab.rounds);
         lab.until = self.until.clone().or(lab.until.take());
@@ -462,13 +462,14 @@ fn until_help() -> String {
 }
 
 /// Reduces a lab to few short rounds. They still suffice for an interval for every variant.
-fn hurry(lab: &mut Lab) {
+fn hurry(lab: &mut Lab, is_in_cluster: bool) {
     let is_together = lab.is_loaded_at_once();
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
     let fewest = stats::multiple::rounds_by_ranks(analysis::CONFIDENCE, compared.count());
     // With the fewest rounds, the ends of an interval are the extreme rounds, so one odd round decides. One
-    // more round makes the interval a quarter narrower.
-    let rounds = fewest + usize::from(is_together);
+    // more round makes the interval a quarter narrower. In a cluster it would take about three times as long as its
+    // load, because each round starts pods.
+    let rounds = fewest + usize::from(is_together && !is_in_cluster);
     lab.rounds = u32::try_from(rounds).expect("the rounds grow with the logarithm of the variants");
     lab.until = None;
     if let Some(choice) = &mut lab.rate_choice {

@@ -7,23 +7,34 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use e2e::{Server, free_port, shop, weigh, weigh_command};
+use e2e::{Run, Server, free_port, shop, weigh, weigh_command};
 use serde_json::{Value, json};
 
-/// Passes bytes through `base64` with these flags.
-fn base64(flags: &[&str], bytes: &[u8]) -> Vec<u8> {
-    let mut child = Command::new("base64")
+/// Passes bytes through a program with these flags.
+fn piped(program: &str, flags: &[&str], bytes: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(program)
         .args(flags)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("base64 is installed");
+        .unwrap_or_else(|error| panic!("{program} is not installed: {error}"));
     let mut input = child.stdin.take().expect("a pipe");
     let bytes = bytes.to_vec();
     let writer = std::thread::spawn(move || input.write_all(&bytes));
     let output = child.wait_with_output().expect("it ends");
     writer.join().expect("no panic").expect("it reads");
     output.stdout
+}
+
+/// The files of a job as one sequence: their paths and lengths, then their contents.
+fn sequence(files: &[(&str, &str)]) -> Vec<u8> {
+    let entries = files
+        .iter()
+        .map(|(path, content)| json!({"path": path, "bytes": content.len()}));
+    let mut whole = json!(entries.collect::<Vec<Value>>()).to_string();
+    whole.push('\n');
+    whole.extend(files.iter().map(|(_, content)| *content));
+    whole.into_bytes()
 }
 
 /// A lab of one variant with this load, and the files that it names.
@@ -34,22 +45,21 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn spec(&self, barrier: &str) -> Value {
-        let lab = format!(
+    /// The text of the lab.
+    fn lab(&self) -> String {
+        format!(
             "question: Do two generators send one load?\nload:\n  rate: 40/s\n  duration: 500ms\n{}\
              generators: 2\nrounds: 1\nwarmup: 0s\ntarget: server\n\
              systems:\n  server: {{image: 'server:1', port: 80}}\n\
              baseline: {{name: a}}\nvariants: [{{name: b}}]\n",
             self.load
-        );
-        let lab = [("l/lab.yaml", lab.as_str())];
-        let files = lab.iter().chain(self.files).map(|(path, content)| {
-            let text = base64(&["-w0"], content.as_bytes());
-            (
-                (*path).to_owned(),
-                String::from_utf8(text).expect("text").into(),
-            )
-        });
+        )
+    }
+
+    /// The job of a round with these files in two parts.
+    fn spec(&self, barrier: &str, files: &[u8]) -> Value {
+        let digest = String::from_utf8(piped("sha256sum", &[], files)).expect("text");
+        let digest = digest.split_whitespace().next().expect("a digest");
         let phase = json!({"duration_us": 500_000, "rate_from_per_s": 40.0, "rate_to_per_s": 40.0});
         let place = |variant: &str| {
             let address = self.server.address();
@@ -61,7 +71,7 @@ impl Job<'_> {
                 "token": "t", "wait_s": 60,
             },
             "lab": "l/lab.yaml",
-            "files": files.collect::<serde_json::Map<String, Value>>(),
+            "files": {"parts": 2, "bytes": files.len(), "sha256": digest},
             "settings": [],
             "variants": ["a", "b"],
             "load": {
@@ -79,7 +89,16 @@ impl Job<'_> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let barrier = format!("127.0.0.1:{}", free_port());
         let job = folder.path().join("job.json");
-        fs::write(&job, self.spec(&barrier).to_string()).expect("it can be written");
+        let lab = self.lab();
+        let lab = [("l/lab.yaml", lab.as_str())];
+        let files: Vec<(&str, &str)> = lab.iter().chain(self.files).copied().collect();
+        let files = sequence(&files);
+        fs::write(&job, self.spec(&barrier, &files).to_string()).expect("it can be written");
+        let compressed = piped("gzip", &["-c"], &files);
+        let (first, second) = compressed.split_at(compressed.len() / 2);
+        for (name, part) in [("files-000", first), ("files-001", second)] {
+            fs::write(folder.path().join(name), part).expect("it can be written");
+        }
         let children = [0, 1].map(|index| start(&job, index, &barrier));
         let ends = children.into_iter().map(|it| it.wait_with_output());
         ends.map(|end| end.expect("it ends")).collect()
@@ -117,7 +136,8 @@ fn recording(output: &Output) -> Value {
         .skip(1)
         .take_while(|line| !line.starts_with("-----END"))
         .collect();
-    let bytes = base64(&["-d"], coded.as_bytes());
+    let compressed = piped("base64", &["-d"], coded.as_bytes());
+    let bytes = piped("gzip", &["-dc"], &compressed);
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{error}: {talk}"))
 }
 
@@ -256,4 +276,30 @@ fn two_generators_send_events_and_conversations() {
             "{rounds:#?}"
         );
     }
+}
+
+#[test]
+fn a_cluster_refuses_files_beyond_its_limit_by_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lab = "question: Why?\nload: {rate: 10/s, duration: 1s, data: users.csv, \
+        requests: [{path: '/{{user}}'}]}\ntarget: server\n\
+        systems:\n  server: {image: 'server:1', port: 80}\n\
+        baseline: {name: a}\nvariants: [{name: b}]\nexpect: {status: 200}\n";
+    fs::write(folder.path().join("large.yaml"), lab).expect("a file");
+    let check = |bytes: usize| {
+        let row = format!("{}\n", "x".repeat(9_999));
+        let rows = format!("user\n{}", row.repeat(bytes / row.len()));
+        fs::write(folder.path().join("users.csv"), rows).expect("a file");
+        let output = weigh_command()
+            .current_dir(folder.path())
+            .args(["check", "large.yaml", "--on", "kubernetes"])
+            .output()
+            .expect("weigh starts");
+        Run::of(output)
+    };
+    // More than a Secret holds.
+    check(4 << 20).shows("2 variants, possible in a cluster");
+    let refused = check(34 << 20).exits_with(2);
+    refused.says("expected at most 32 MiB of files for the pods of generators");
+    refused.says("The largest file is `users.csv`");
 }

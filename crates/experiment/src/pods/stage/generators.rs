@@ -18,6 +18,7 @@ use super::super::loss::{Loss, first_loss};
 use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
 use super::losses::LostNodes;
+use super::start::LOOK_CLOSELY;
 use super::{LOOK, READ, RoundError, RunningPods, Stage};
 use crate::environment::instant;
 use crate::pods::generator_job::GeneratorJob;
@@ -130,7 +131,14 @@ impl Stage<'_> {
                 let what = "wait for the generators".to_owned();
                 return Err(ClusterError::Stopped { what }.into());
             }
-            self.connection().pause(LOOK);
+            // During the load, the checks are rare, because they use processor time of the cluster.
+            let is_sending = |pod: &PodState| matches!(pod.phase, Phase::Running | Phase::Ready);
+            let are_all = seen.len() == self.generators as usize;
+            self.connection()
+                .pause(match are_all && seen.values().all(is_sending) {
+                    true => LOOK,
+                    false => LOOK_CLOSELY,
+                });
         }
     }
 
@@ -269,12 +277,9 @@ impl Stage<'_> {
     fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
         let began = instant();
         loop {
-            match self.result_now(pod) {
-                Err(RoundError::Generator(reason)) if began.elapsed() < WRITTEN_WITHIN => {
-                    tracing::debug!(reason, "the log of a generator is read again");
-                    self.connection().pause(LOOK);
-                }
-                Err(RoundError::Cluster(error @ ClusterError::Away { .. })) => {
+            let log = match self.connection().log(&pod.name, pod.container.as_deref()) {
+                Ok(log) => log,
+                Err(error @ ClusterError::Away { .. }) => {
                     let node = pod.node.as_deref().unwrap_or_default();
                     if let Ok(Some(why)) = self.connection().why_lost(node) {
                         let place = pod.placed();
@@ -286,19 +291,31 @@ impl Stage<'_> {
                         return Err(error.into());
                     }
                     self.connection().pause(LOOK);
+                    continue;
                 }
-                result => return result,
+                Err(error) => return Err(error.into()),
+            };
+            match result::read(&log) {
+                Ok(bytes) => return recording_of(pod, bytes),
+                Err(unread) if unread.may_arrive() && began.elapsed() < WRITTEN_WITHIN => {
+                    tracing::debug!(?unread, "the log of a generator is read again");
+                    self.connection().pause(LOOK);
+                }
+                // The generator has written all of it, so the cluster has lost it.
+                Err(unread) => {
+                    let words = format!("{}: {}", pod.placed(), unread.words());
+                    return Err(RoundError::Lost(words));
+                }
             }
         }
     }
+}
 
-    fn result_now(&self, pod: &PodState) -> Result<Recording, RoundError> {
-        let log = self.connection().log(&pod.name, pod.container.as_deref())?;
-        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
-        let bytes = result::read(&log).map_err(wrong)?;
-        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
-        Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
-    }
+/// The recording in the result of a generator.
+fn recording_of(pod: &PodState, result: Vec<u8>) -> Result<Recording, RoundError> {
+    let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
+    let text = String::from_utf8(result).map_err(|error| wrong(error.to_string()))?;
+    Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
 }
 
 /// The reason why a pod is still starting, as the end of a sentence.

@@ -11,7 +11,7 @@ use cluster::state::{PodState, replica_failure};
 use cluster::workload::SERVES;
 use serde_json::Value;
 
-use super::super::start_progress::{Cause, StartProgress};
+use super::super::start_progress::StartProgress;
 use super::{Hosts, Stage};
 use crate::pods::systems::part;
 use crate::pods::wanted::Wanted;
@@ -121,22 +121,9 @@ impl Stage<'_> {
         index: usize,
         coming: &mut StartProgress,
     ) -> Result<(), ClusterError> {
-        let key = key_of(one);
-        let number = self.manifests.keys().position(|known| *known == key);
-        let number = number.unwrap_or_default();
-        let stem = format!("wb-{}-{number}-r{}", self.run.id(), owner.number());
-        let serves = self.which(one).name();
-        let copy = Copy {
-            serves: &serves,
-            stem: &stem,
-            part: &part(self.run.id(), &one.setup.system),
-            domain: &self.spec.domain,
-        };
-        let hosts = self.hosts_of(one);
-        let namespace = self.connection().namespace();
-        for (resource, object) in manifests.of_a_start(copy, namespace, &hosts) {
-            match owner.create(resource, object) {
-                Ok(_) => {}
+        for (resource, object) in self.objects_of(one, manifests, owner.number()) {
+            match self.create(owner, resource, object) {
+                Ok(()) => {}
                 Err(error) if error.is_about_the_object() => {
                     coming.refuse(index, &error);
                     return Ok(());
@@ -146,6 +133,60 @@ impl Stage<'_> {
         }
         coming.has_started(index);
         Ok(())
+    }
+
+    /// The objects of manifests for the start of a round.
+    fn objects_of(
+        &self,
+        one: &Wanted<'_>,
+        manifests: &Manifests,
+        round: u32,
+    ) -> Vec<(Resource, Value)> {
+        let key = key_of(one);
+        let number = self.manifests.keys().position(|known| *known == key);
+        let number = number.unwrap_or_default();
+        let stem = format!("wb-{}-{number}-r{round}", self.run.id());
+        let serves = self.which(one).name();
+        let copy = Copy {
+            serves: &serves,
+            stem: &stem,
+            part: &part(self.run.id(), &one.setup.system),
+            domain: &self.spec.domain,
+        };
+        let namespace = self.connection().namespace();
+        manifests.of_a_start(copy, namespace, &self.hosts_of(one))
+    }
+
+    /// The workloads of manifests that could run before the other objects of their files exist. Accounts and
+    /// Secrets of the files may be needed for a registry.
+    pub(super) fn workloads_of_manifests(&self, one: &Wanted<'_>) -> Vec<Value> {
+        let Some(manifests) = self.manifests_of(one) else {
+            return Vec::new();
+        };
+        let objects = self.objects_of(one, manifests, 0);
+        let secrets = [Resource::Secrets, Resource::ServiceAccounts];
+        let own = objects.iter().filter(|(kind, _)| secrets.contains(kind));
+        let own: Vec<&str> = own.map(|(_, object)| name_of(object)).collect();
+        let needs_own = |object: &Value| {
+            let spec = match &object["spec"]["template"]["spec"] {
+                Value::Null => &object["spec"],
+                spec => spec,
+            };
+            let pulls = spec["imagePullSecrets"].as_array().into_iter().flatten();
+            let mut names = pulls
+                .map(|it| &it["name"])
+                .chain([&spec["serviceAccountName"]]);
+            names.any(|name| own.iter().any(|own| *name == *own))
+        };
+        let workloads = objects.iter().filter(|(kind, object)| {
+            let workloads = [
+                Resource::Pods,
+                Resource::Deployments,
+                Resource::StatefulSets,
+            ];
+            workloads.contains(kind) && !needs_own(object)
+        });
+        workloads.map(|(_, object)| object.clone()).collect()
     }
 
     /// The host names for the pods of manifests: the Services of the files, and the systems that start
@@ -178,9 +219,10 @@ impl Stage<'_> {
             .list(Resource::Deployments, &selector, Heed::Stop)?;
         let serves = |it: &&Value| it["spec"]["selector"]["matchLabels"][SERVES] == name;
         let why = all.iter().filter(serves).find_map(replica_failure);
-        if let Some(why) = why.or_else(|| self.refusal_of_set(&selector, &serves)) {
-            coming.fail(index, Cause::Outside, why);
-        }
+        coming.refuse_pods(
+            index,
+            why.or_else(|| self.refusal_of_set(&selector, &serves)),
+        );
         Ok(())
     }
 

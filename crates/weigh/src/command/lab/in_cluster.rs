@@ -10,6 +10,7 @@ use experiment::environment;
 use experiment::exit::Failure;
 use experiment::files::{Disk, Kept, Unwritten};
 use experiment::measure::{ATTEMPTS, Experiment, Source, wanted};
+use experiment::pods::packed_files::PackedFiles;
 use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::waits::PodWaits;
 use experiment::pods::{cleanup_task, manifests, refusal, round_spec};
@@ -23,7 +24,7 @@ use crate::cluster_args::ClusterArgs;
 impl Run<'_> {
     /// Refuses a lab or a flag that a cluster cannot have, before the connection to a cluster. Returns the files
     /// of the lab.
-    fn checked(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+    fn checked(&self, lab: &Lab) -> Result<PackedFiles, Failure> {
         if let Some(reason) = refusal::refusal(lab, lab.generators) {
             return Err(Failure::bad_input(format!(
                 "`{}` in a cluster: {reason}",
@@ -45,7 +46,9 @@ impl Run<'_> {
             )));
         }
         self.consent.given().check_in_cluster(lab)?;
-        files_of(lab, self.unwritten)
+        let files = files_of(lab, self.unwritten)?;
+        let packed = PackedFiles::of(files.iter().map(|(path, content)| (path, content)));
+        packed.map_err(Failure::bad_input)
     }
 
     /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
@@ -67,7 +70,6 @@ impl Run<'_> {
         let manifests = manifests::read(lab, &Disk, Some(connection.namespace()));
         let manifests = manifests.map_err(Failure::bad_input)?;
         let source = Source {
-            files,
             settings: lab.asked.clone(),
             version: connection.version().map_err(|error| no_cluster(&error))?,
             namespace: connection.namespace().to_owned(),
@@ -103,6 +105,7 @@ impl Run<'_> {
                 deadline,
                 waits,
                 spec: PodsSpec::of(lab),
+                files,
             },
         );
         let stage = stage.map_err(|error| no_cluster(&error))?;

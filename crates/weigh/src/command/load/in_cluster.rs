@@ -17,11 +17,11 @@ use experiment::pods::generator_job::GeneratorJob;
 use experiment::pods::load_spec::LoadSpec;
 use experiment::pods::manifests::OfSystems;
 use experiment::pods::meeting::Meeting;
+use experiment::pods::packed_files::PackedFiles;
 use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::{cleanup_task, single_load};
 use experiment::progress::Progress;
 use experiment::stop::StopSignal;
-use model::Shard;
 use recording::Recording;
 
 use super::Args;
@@ -70,7 +70,8 @@ pub(super) fn send(
 ) -> Result<Sent, Failure> {
     check(args)?;
     let flags = flags_of_generators(&environment::command_line())?;
-    let files = files(args)?;
+    let files = PackedFiles::of(&files(args)?).map_err(Failure::bad_input)?;
+    let list = files.list().clone();
     let place = cluster_args.place();
     let asked = stop.clone();
     let connection = ApiConnection::open(&place, move || asked.is_asked());
@@ -103,15 +104,17 @@ pub(super) fn send(
             deadline,
             waits,
             spec: PodsSpec::of_load(args.threads),
+            files,
         },
     );
     let stage = stage.map_err(|error| no_cluster(&error))?;
-    let token = sha256(format!("{id} {:?}", environment::now()).as_bytes());
     let job = |barrier| {
+        let token = sha256(format!("{id} {:?}", environment::now()).as_bytes());
         let meeting = Meeting::of(generators, barrier, token, waits.met());
-        GeneratorJob::Load(LoadSpec::of(flags, &files, meeting))
+        GeneratorJob::Load(LoadSpec::of(flags.clone(), &list, meeting))
     };
-    let sent = single_load::send(stage, &version, connection.namespace(), job)?;
+    let note = |line: &str| console.say(format_args!("weigh: {line}"));
+    let sent = single_load::send(stage, &version, connection.namespace(), job, note)?;
     rig.shut_down()
         .map_err(|error| Failure::bug(error.to_string()))?;
     let mut is_doubtful = false;
@@ -134,14 +137,14 @@ pub(super) fn send(
 /// When the flags are impossible, or another generator is gone.
 pub(in crate::command) fn sent_shard(
     spec: &LoadSpec,
-    shard: Shard,
+    files: BTreeMap<PathBuf, Vec<u8>>,
     mut barrier: GeneratorBarrier,
     console: Console,
     stop: &StopSignal,
 ) -> Result<Recording, Failure> {
     let mut args = parsed(&spec.flags).map_err(Failure::bad_input)?;
-    args.shard = Some(shard);
-    args.sent_files = Some(spec.files().map_err(Failure::bad_input)?);
+    args.shard = Some(barrier.shard());
+    args.sent_files = Some(files);
     let progress = Progress::new(console, 1).alone();
     let start = || barrier.agree().map(Some).map_err(Failure::not_ready);
     let recording = super::recorded(&args, &progress, stop, start);
