@@ -4,6 +4,7 @@
 //! other generators do not report their lateness.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -147,19 +148,24 @@ fn row(generator: &Generator) -> Row {
 
 /// The lateness of an open loop: the actual send minus the due time.
 fn lateness(weigh: &Path, url: &str, setting: Setting, rate: u32) -> anyhow::Result<Histogram> {
-    let output = Command::new("taskset")
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("recording.json");
+    // A rate that the server cannot answer ends with failures, and its lateness counts nevertheless.
+    let _ended = Command::new("taskset")
         .args(["--cpu-list", &setting.cpu_list()])
         .arg(weigh)
-        .args(["load", url, "--format", "json"])
+        .args(["load", url, "--record"])
+        .arg(&file)
         .args(["--rate", &rate.to_string()])
         .args(["-c", &setting.connections.to_string()])
         .args(["-z", &format!("{}s", setting.seconds)])
         .args(["--threads", &setting.cores.to_string()])
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .output()
+        .status()
         .context("`taskset` starts weigh")?;
-    let recording: serde_json::Value = serde_json::from_slice(&output.stdout)
-        .context("`weigh load --format json` writes a recording")?;
+    let recording = fs::read(&file).context("`weigh load --record` writes a recording")?;
+    let recording: serde_json::Value = serde_json::from_slice(&recording)?;
     let late = recording["rounds"][0]["lateness_ns_hdr"].clone();
     let late: recording::Hdr =
         serde_json::from_value(late).context("the recording has the lateness of its sends")?;

@@ -449,7 +449,7 @@ fn images_of_two_revisions_are_compared_although_both_have_one_name() {
     weigh.args(["pr", "api", "--base", "HEAD~1"]);
     // Broken, or undecided on a machine that other programs use.
     let run = Run::of(weigh.output().expect("weigh starts")).exits_with(4);
-    run.shows("`typical overhead < 1ms` on head: ");
+    run.shows("`typical overhead < 1ms` on `head`: ");
     // The image built from one revision must not run for the other.
     let recording = repository.recording();
     let ran = |variant: &str| {
