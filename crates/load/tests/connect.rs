@@ -7,25 +7,20 @@
 )]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use load::{
-    Address, Answer, BodyRule, Capture, CaptureFrom, Data, Framing, GrpcCall, GrpcDescriptors, Job,
-    Measurement, Protocol, Request, RequestError, Step, StreamEnd, StreamRule, Target, Version,
-    exchange,
+    Answer, BodyRule, Capture, CaptureFrom, Data, Framing, GrpcCall, GrpcDescriptors, Job,
+    Measurement, Request, RequestError, Step, StreamEnd, StreamRule, Target, Version, exchange,
 };
-use model::{Load, PlannedMessage, RpcProtocol, Stop};
+use model::{PlannedMessage, RpcProtocol};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+#[path = "go_server/server.rs"]
+mod go_server;
 
-/// Calls of each case.
-const CALLS: u64 = 8;
+use go_server::{CALLS, GoServer, PATIENCE, job, measure, passes, reason};
 
 const HTTP1: Version = Version::Http1;
 const HTTP2: Version = Version::Http2 { streams: 2 };
@@ -41,55 +36,19 @@ const CARRIED: [(RpcProtocol, Version); 5] = [
 
 /// The server, until it is dropped.
 struct Server {
-    process: Child,
-    address: SocketAddr,
+    process: GoServer,
     descriptors: Arc<[u8]>,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended, and the test shows that.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn build() -> Result<PathBuf, String> {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("connect-server");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/connect");
-    judged::build_go(&folder, &program, "server of Connect")?;
-    Ok(program)
 }
 
 /// Starts the server. `None` after a line NOT RUN, if it cannot be built.
 #[track_caller]
 fn server() -> Option<Server> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let program = match BUILT.get_or_init(build) {
-        Ok(program) => program,
-        Err(reason) => {
-            judged::not_run(reason);
-            return None;
-        }
-    };
-    judged::ran();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.binpb");
-    let mut process = Command::new(program)
-        .arg(&file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let output = process.stdout.take().unwrap();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    let address: SocketAddr = line.rsplit(' ').next().unwrap().trim().parse().unwrap();
+    let process = GoServer::start("connect", &[&file])?;
     Some(Server {
         process,
-        address,
         descriptors: fs::read(file).unwrap().into(),
-        _folder: folder,
     })
 }
 
@@ -100,14 +59,7 @@ fn note(text: &str) -> String {
 
 impl Server {
     fn target(&self, version: Version) -> Target {
-        Target {
-            address: Address::Tcp(self.address),
-            host: self.address.to_string(),
-            protocol: Protocol {
-                version,
-                ..Protocol::default()
-            },
-        }
+        self.process.target(version)
     }
 
     /// A call of a method with these texts, changed.
@@ -141,34 +93,17 @@ impl Server {
         request
     }
 
-    fn job(&self, version: Version, request: Request) -> Job {
-        let load = Load::Closed {
-            connections: 2,
-            stop: Stop {
-                requests: Some(CALLS),
-                duration: None,
-            },
-        };
-        Job::new(self.target(version), vec![request], load)
-    }
-
     fn measure(&self, version: Version, request: Request) -> Measurement {
-        let job = self.job(version, request);
-        load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap()
+        measure(&self.target(version), request)
     }
 
     #[track_caller]
     fn passes(&self, version: Version, request: Request) -> (Measurement, Answer) {
-        let answer = exchange(&self.target(version), &request, PATIENCE).unwrap();
-        load::check(&request.expect, &answer).unwrap();
-        let measurement = self.measure(version, request);
-        let passed = measurement.outcomes.passed;
-        assert_eq!(passed, CALLS, "{}", reason(&measurement));
-        (measurement, answer)
+        passes(&self.target(version), request)
     }
 
     fn refusal(&self, version: Version, request: Request) -> String {
-        let job = self.job(version, request.clone());
+        let job = job(&self.target(version), vec![request.clone()]);
         let refused = load::run(&job, &load::Live::new(), &AtomicBool::new(false));
         let refused = refused.unwrap_err().to_string();
         let alone = exchange(&self.target(version), &request, PATIENCE).unwrap_err();
@@ -178,11 +113,6 @@ impl Server {
         );
         refused
     }
-}
-
-fn reason(measurement: &Measurement) -> &str {
-    let sample = measurement.failures.first();
-    sample.map_or("", |sample| sample.reason.as_str())
 }
 
 #[test]
@@ -240,7 +170,7 @@ fn a_value_of_an_answer_is_in_the_next_call_of_every_protocol() {
             requests: vec![first.clone(), second],
             steps: vec![step(vec![name]), step(Vec::new())],
             data: Some(Data::default()),
-            ..server.job(version, first)
+            ..job(&server.target(version), vec![first])
         };
         let measurement = load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap();
         let completed = measurement.iterations.completed;

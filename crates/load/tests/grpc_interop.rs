@@ -7,75 +7,35 @@
     reason = "clippy exempts test functions, but not what they call"
 )]
 
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{
-    Address, Answer, Capture, CaptureFrom, Framing, GrpcCall, GrpcDescriptors, Job, Measurement,
-    Protocol, Request, Step, StreamEnd, StreamRule, Target, Version, exchange,
+    Capture, CaptureFrom, Framing, GrpcCall, GrpcDescriptors, Job, Request, Step, StreamEnd,
+    StreamRule, Target, Version,
 };
-use model::{Load, PlannedMessage, Stop};
+use model::PlannedMessage;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+#[path = "go_server/server.rs"]
+mod go_server;
 
-/// Calls of each case.
-const CALLS: u64 = 8;
+use go_server::{CALLS, GoServer, PATIENCE, job, measure, passes, reason};
 
 /// The server, until it is dropped.
 struct Server {
-    process: Child,
+    _process: GoServer,
     target: Target,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended, and the test shows that.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn build() -> Result<PathBuf, String> {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grpc-interop");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grpc-interop");
-    judged::build_go(&folder, &program, "test server")?;
-    Ok(program)
 }
 
 /// Starts the server. `None` after a line NOT RUN, if it cannot be built.
 #[track_caller]
 fn server() -> Option<Server> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let program = match BUILT.get_or_init(build) {
-        Ok(program) => program,
-        Err(reason) => {
-            judged::not_run(reason);
-            return None;
-        }
-    };
-    judged::ran();
-    let mut process = Command::new(program)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let output = process.stdout.take().unwrap();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    let address: SocketAddr = line.rsplit(' ').next().unwrap().trim().parse().unwrap();
-    let target = Target {
-        address: Address::Tcp(address),
-        host: address.to_string(),
-        protocol: Protocol {
-            version: Version::Http2 { streams: 2 },
-            ..Protocol::default()
-        },
-    };
-    Some(Server { process, target })
+    let process = GoServer::start("grpc-interop", &[])?;
+    let target = process.target(Version::Http2 { streams: 2 });
+    Some(Server {
+        _process: process,
+        target,
+    })
 }
 
 /// A call of the test service.
@@ -103,42 +63,6 @@ impl Case {
         load::resolve(&mut request, target, PATIENCE).unwrap();
         request
     }
-}
-
-/// A load of several calls, without its requests.
-fn job(target: &Target) -> Job {
-    let load = Load::Closed {
-        connections: 2,
-        stop: Stop {
-            requests: Some(CALLS),
-            duration: None,
-        },
-    };
-    Job::new(target.clone(), Vec::new(), load)
-}
-
-/// Sends a request several times.
-fn measure(target: &Target, request: Request) -> Measurement {
-    let job = Job {
-        requests: vec![request],
-        ..job(target)
-    };
-    load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap()
-}
-
-fn reason(measurement: &Measurement) -> &str {
-    let sample = measurement.failures.first();
-    sample.map_or("", |sample| sample.reason.as_str())
-}
-
-#[track_caller]
-fn passes(target: &Target, request: Request) -> (Measurement, Answer) {
-    let answer = exchange(target, &request, PATIENCE).unwrap();
-    load::check(&request.expect, &answer).unwrap();
-    let measurement = measure(target, request);
-    let passed = measurement.outcomes.passed;
-    assert_eq!(passed, CALLS, "{}", reason(&measurement));
-    (measurement, answer)
 }
 
 /// Zeros in base64.
@@ -290,7 +214,7 @@ fn per_rpc_credentials_with_a_captured_token() {
     let job = Job {
         requests: vec![first, second],
         steps: vec![step("log in", vec![capture]), step("call", Vec::new())],
-        ..job(&server.target)
+        ..job(&server.target, Vec::new())
     };
     load::walk(&job, 0).unwrap();
     let measurement = load::run(&job, &load::Live::new(), &AtomicBool::new(false)).unwrap();

@@ -12,6 +12,7 @@ use load::{
 };
 use model::{PlannedMessage, RpcProtocol};
 
+use crate::grpc::changed;
 use crate::server::{PATIENCE, Server};
 use crate::{closed, job, measure};
 
@@ -82,14 +83,6 @@ pub(crate) fn call(protocol: RpcProtocol, method: &str) -> Request {
     request.method = "POST".to_owned();
     request.grpc = Some(grpc);
     load::describe(&mut request, set.into()).unwrap();
-    request
-}
-
-/// Changes the call of a request.
-fn changed(mut request: Request, change: impl FnOnce(&mut GrpcCall)) -> Request {
-    let call = request.grpc.as_mut().unwrap();
-    change(call);
-    request.expect.grpc = Some(call.rule());
     request
 }
 

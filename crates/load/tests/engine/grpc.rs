@@ -343,7 +343,7 @@ fn echo(target: &Target, method: &str, json: &[&str]) -> Request {
 }
 
 /// Changes the call of a request.
-fn changed(mut request: Request, change: impl FnOnce(&mut GrpcCall)) -> Request {
+pub(crate) fn changed(mut request: Request, change: impl FnOnce(&mut GrpcCall)) -> Request {
     let call = request.grpc.as_mut().unwrap();
     change(call);
     request.expect.grpc = Some(call.rule());

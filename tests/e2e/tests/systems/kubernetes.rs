@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
 use e2e::{wait_until, weigh, weigh_command};
@@ -100,6 +100,13 @@ pub(crate) fn node() -> Option<Node> {
     let node = Node::up()?;
     node.image(IMAGE, &weigh());
     Some(node)
+}
+
+/// All words of a run on one line.
+pub(crate) fn words(output: &Output) -> String {
+    let all = [&output.stdout[..], &output.stderr].concat();
+    let text = String::from_utf8_lossy(&all).into_owned();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn recording(folder: &Path) -> Value {

@@ -15,7 +15,7 @@ use e2e::{wait_until, weigh_command};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kubernetes::{IMAGE, node, recording};
+use crate::kubernetes::{IMAGE, node, recording, words};
 use crate::node::Node;
 
 /// A namespace with the rights of `weigh-rbac.yaml`, and a folder with the lab.
@@ -102,13 +102,6 @@ impl Drop for Access {
     fn drop(&mut self) {
         self.node.kubectl(&["delete", "namespace", self.namespace]);
     }
-}
-
-/// All words of a run on one line.
-fn words(output: &Output) -> String {
-    let all = [&output.stdout[..], &output.stderr].concat();
-    let text = String::from_utf8_lossy(&all).into_owned();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// An HTTP proxy on loopback that only tunnels. Returns its address and the number of tunnels.

@@ -12,7 +12,7 @@ use e2e::{wait_until, weigh};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kubernetes::{IMAGE, counted, recording};
+use crate::kubernetes::{IMAGE, counted, recording, words};
 use crate::node::Node;
 
 /// The node that is taken away. The other one has the control plane.
@@ -112,13 +112,6 @@ fn messages(weigh: &mut Child) -> Arc<Mutex<String>> {
         }
     });
     said
-}
-
-/// The output of a run on one line.
-fn words(output: &Output) -> String {
-    let all = [&output.stdout[..], &output.stderr].concat();
-    let text = String::from_utf8_lossy(&all).into_owned();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Reasons of the lost rounds in a recording.

@@ -3,16 +3,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use e2e::{wait_until, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::kubernetes::{IMAGE, words};
 use crate::node::Node;
-
-const IMAGE: &str = "localhost/weigh:test";
 
 /// A namespace for one claim, with a folder for its lab.
 struct Space {
@@ -87,13 +86,6 @@ impl Drop for Space {
 fn recording_folder(folder: &Path) -> Option<PathBuf> {
     let runs = fs::read_dir(folder.join("recordings")).ok()?;
     runs.flatten().next().map(|run| run.path())
-}
-
-/// All words of a run on one line.
-fn words(output: &Output) -> String {
-    let all = [&output.stdout[..], &output.stderr].concat();
-    let text = String::from_utf8_lossy(&all).into_owned();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
