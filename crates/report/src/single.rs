@@ -135,6 +135,7 @@ mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
+    use crate::tests::cluster_that_lost;
 
     fn text(recording: &Recording) -> String {
         load_text(recording, &Summary::of(recording), Terminal::plain(200))
@@ -238,16 +239,7 @@ mod tests {
     fn a_lost_attempt_is_reported() {
         let mut recording = SampleRun::load_alone(false);
         assert!(!text(&recording).contains("Lost"));
-        recording.cluster = Some(recording::ClusterText {
-            kind: "kubernetes".to_owned(),
-            version: "v1.34.4".to_owned(),
-            namespace: "n".to_owned(),
-            generators: 1,
-            nodes: Vec::new(),
-            placed: Vec::new(),
-            lost_rounds: vec!["generator 1 of 1, was evicted".to_owned()],
-            processor_time: String::new(),
-        });
+        recording.cluster = Some(cluster_that_lost("generator 1 of 1, was evicted"));
         let text = text(&recording);
         assert!(
             text.contains("\nLost: the cluster took a pod away, or its result, in 1 attempt."),

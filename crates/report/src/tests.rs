@@ -5,7 +5,7 @@ use std::time::Duration;
 use analysis::summary::{CheckName, CheckState, Summary, VariantSummary, Verdict};
 use model::{InvalidKind, Metric};
 use recording::sample::SampleRun;
-use recording::{Proof, Recording, VariantStatus};
+use recording::{ClusterText, Proof, Recording, VariantStatus};
 
 mod against;
 mod breakdown;
@@ -23,6 +23,20 @@ mod until;
 mod verdicts;
 mod why;
 mod withheld;
+
+/// A cluster that lost one round for this reason.
+pub(crate) fn cluster_that_lost(reason: &str) -> ClusterText {
+    ClusterText {
+        kind: "kubernetes".to_owned(),
+        version: "v1.34.4".to_owned(),
+        namespace: "n".to_owned(),
+        generators: 1,
+        nodes: Vec::new(),
+        placed: Vec::new(),
+        lost_rounds: vec![reason.to_owned()],
+        processor_time: String::new(),
+    }
+}
 
 /// All formats of a report, with their names.
 fn renderings(recording: &Recording, summary: &Summary) -> [(&'static str, String); 8] {

@@ -87,6 +87,7 @@ mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
+    use crate::tests::cluster_that_lost;
 
     #[test]
     fn a_lab_is_one_screen() {
@@ -260,16 +261,7 @@ mod tests {
             .variant("baseline", 190.0)
             .variant("rhai", 250.0)
             .build();
-        recording.cluster = Some(recording::ClusterText {
-            kind: "kubernetes".to_owned(),
-            version: "v1.34.4".to_owned(),
-            namespace: "n".to_owned(),
-            generators: 1,
-            nodes: Vec::new(),
-            placed: Vec::new(),
-            lost_rounds: vec!["round 2: generator 1 of 1, was evicted".to_owned()],
-            processor_time: String::new(),
-        });
+        recording.cluster = Some(cluster_that_lost("round 2: generator 1 of 1, was evicted"));
         let said = text(&recording, &Summary::of(&recording), Terminal::plain(200));
         let lost = "Lost: the cluster took a pod away, or its result, in 1 attempt. Their figures do not count. The last: \
                     round 2: generator 1 of 1, was evicted\n";
