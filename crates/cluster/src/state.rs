@@ -165,13 +165,22 @@ fn own_container(pod: &Value) -> Option<&'static str> {
     (is_final && containers.iter().any(is_ours)).then_some(name)
 }
 
+/// The container that runs before the others, while they wait for it. The last one is meant, because those before
+/// it have ended or serve until the end of the pod.
+fn running_before(pod: &Value) -> Option<&Value> {
+    let before = pod["status"]["initContainerStatuses"].as_array()?;
+    let are_waiting = statuses(pod).all(|it| it["state"]["waiting"].is_object());
+    let is_running = |it: &&Value| it["state"]["running"].is_object();
+    before.iter().rfind(is_running).filter(|_| are_waiting)
+}
+
 /// The container of the state of a pod.
 fn container_of(pod: &Value) -> Option<&str> {
     let has_trouble = |it: &&Value| {
         it["state"]["terminated"]["exitCode"].as_i64().unwrap_or(0) != 0
             || it["state"]["waiting"].is_object()
     };
-    let troubled = all_statuses(pod).find(has_trouble);
+    let troubled = running_before(pod).or_else(|| all_statuses(pod).find(has_trouble));
     own_container(pod)
         .or_else(|| troubled.and_then(|it| it["name"].as_str()))
         .or_else(|| pod["spec"]["containers"][0]["name"].as_str())
@@ -336,6 +345,31 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_container_that_runs_before_the_others_is_the_one_with_the_log() {
+        let mut pod = json!({
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "api"}]},
+            "status": {
+                "phase": "Pending",
+                "initContainerStatuses": [
+                    {"name": "proxy", "state": {"running": {}}},
+                    {"name": "migrate", "state": {"running": {}}},
+                    {"name": "later", "state": {"waiting": {"reason": "PodInitializing"}}},
+                ],
+                "containerStatuses": [
+                    {"name": "api", "state": {"waiting": {"reason": "PodInitializing"}}},
+                ],
+            },
+        });
+        let container = |pod: &Value| PodState::of(pod).container;
+        assert_eq!(container(&pod).as_deref(), Some("migrate"));
+        pod["status"]["containerStatuses"][0]["state"] = json!({"running": {}});
+        pod["status"]["initContainerStatuses"][2]["state"] = json!({"terminated": {"exitCode": 0}});
+        pod["status"]["initContainerStatuses"][1]["state"] = json!({"terminated": {"exitCode": 0}});
+        assert_eq!(container(&pod).as_deref(), Some("api"));
+    }
 
     #[test]
     fn a_container_that_runs_before_the_others_and_fails_is_named_with_its_end() {

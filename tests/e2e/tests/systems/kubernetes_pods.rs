@@ -122,10 +122,16 @@ items:
     metadata: {name: api, labels: {app: api}}
     spec:
       serviceAccountName: api
-      initContainers:
-        - {name: finds, image: IMAGE, imagePullPolicy: Never, args: [load, 'http://db-0.db:8080/', -n, '5', -c, '1']}
       containers:
-        - {name: api, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080']}
+        - name: api
+          image: IMAGE
+          imagePullPolicy: Never
+          args: [null-server, --listen, '0.0.0.0:8080']
+          startupProbe:
+            exec: {command: [/bin/weigh, load, 'http://db-0.db:8080/', -n, '20', -c, '1', --timeout, 2s]}
+            periodSeconds: 1
+            timeoutSeconds: 10
+            failureThreshold: 50
 ";
 
 #[test]
