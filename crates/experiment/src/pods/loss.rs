@@ -1,6 +1,6 @@
 //! The generator that ended the load of a round, if one of them was lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::state::{Phase, PodState};
 
@@ -20,6 +20,11 @@ impl Loss {
     /// True if the cluster took the pod away. Another attempt may succeed.
     pub(crate) fn is_of_the_cluster(&self) -> bool {
         matches!(self.rank, Rank::Taken | Rank::Gone | Rank::Leaving)
+    }
+
+    /// True if the pod was removed, and no reason is reported.
+    fn was_removed(&self) -> bool {
+        matches!(self.rank, Rank::Gone | Rank::Leaving)
     }
 
     /// True if the generator ended by itself. It may have missed another one.
@@ -46,12 +51,9 @@ enum Rank {
     Ended,
 }
 
-/// Returns the first lost generator of a round. `before` and `now` are the generators in two successive states,
-/// by their shards.
-pub(crate) fn first_loss(
-    before: &BTreeMap<u32, PodState>,
-    now: &BTreeMap<u32, PodState>,
-) -> Option<Loss> {
+/// Returns the lost generators of a round, the likely cause first. `before` and `now` are the generators in two
+/// successive states, by their shards.
+pub(crate) fn losses(before: &BTreeMap<u32, PodState>, now: &BTreeMap<u32, PodState>) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     let mut lose = |rank: Rank, index: u32, pod: &PodState, why: &str| {
         let (pod, why) = (pod.clone(), why.to_owned());
@@ -120,7 +122,22 @@ pub(crate) fn first_loss(
         }
     }
     losses.sort_by_key(|loss| (loss.rank, loss.pod.deleted_at));
-    losses.into_iter().next()
+    losses
+}
+
+/// True if only the controller of the Job knows which of these losses caused the others. Pods may be removed in
+/// the same second, and the API reports whole seconds.
+pub(crate) fn are_alike(losses: &[Loss]) -> bool {
+    let removed = losses.iter().filter(|loss| loss.was_removed());
+    losses.first().is_some_and(Loss::was_removed) && removed.count() > 1
+}
+
+/// Returns the loss that caused the others. `by_job` contains the pods that the controller of the Job removed,
+/// because another pod was lost before.
+pub(crate) fn cause(losses: Vec<Loss>, by_job: &BTreeSet<String>) -> Option<Loss> {
+    let is_own = |loss: &Loss| !(loss.was_removed() && by_job.contains(&loss.pod.name));
+    let first = losses.iter().position(is_own).unwrap_or(0);
+    losses.into_iter().nth(first)
 }
 
 fn never_came(why: &str) -> String {
@@ -154,6 +171,10 @@ mod tests {
             metadata["deletionGracePeriodSeconds"] = json!(30);
         }
         PodState::of(&json!({"metadata": metadata, "status": status}))
+    }
+
+    fn first_loss(before: &BTreeMap<u32, PodState>, now: &BTreeMap<u32, PodState>) -> Option<Loss> {
+        losses(before, now).into_iter().next()
     }
 
     /// The first loss after both generators have run.
@@ -223,6 +244,33 @@ mod tests {
             );
             assert_eq!(loss.why, "was removed before it started");
         }
+    }
+
+    #[test]
+    fn a_pod_that_its_job_removed_is_not_the_cause() {
+        let running = || json!({"phase": "Running"});
+        let coming = || generator(0, &json!({"phase": "Pending"}), None);
+        let ready =
+            json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        let before = BTreeMap::from([(0, coming()), (1, generator(1, &ready, None))]);
+        // Both were deleted in the same second, and the first had not started.
+        let now = || {
+            let leaving = |shard| (shard, generator(shard, &running(), Some(8)));
+            losses(&before, &BTreeMap::from([leaving(0), leaving(1)]))
+        };
+        assert!(are_alike(&now()));
+        let by_job = BTreeSet::from(["generators-r1-0".to_owned()]);
+        let found = cause(now(), &by_job).map(|loss| (loss.index, loss.why));
+        assert_eq!(found, Some((1, "is being removed".to_owned())));
+        // Nobody is the cause of everything, so the first stays.
+        let all = BTreeSet::from(["generators-r1-0".to_owned(), "generators-r1-1".to_owned()]);
+        assert_eq!(cause(now(), &all).map(|loss| loss.index), Some(0));
+        // A reported reason is enough.
+        let reported = BTreeMap::from([
+            (0, generator(0, &running(), Some(8))),
+            (1, generator(1, &failed(137), Some(8))),
+        ]);
+        assert!(!are_alike(&losses(&before, &reported)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The load of a round: the generators start, send their parts, and their results are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -14,7 +14,7 @@ use cluster::rule::explained;
 use cluster::state::{Phase, PodState, advice_on};
 use recording::Recording;
 
-use super::super::loss::{Loss, first_loss};
+use super::super::loss::{self, Loss};
 use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
 use super::losses::LostNodes;
@@ -26,6 +26,8 @@ use crate::pods::generator_job::GeneratorJob;
 /// Maximum normal time of a cluster to create the pods of a Job.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
+/// Time limit for the controller of a Job to report which pods it removed.
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
 /// Time limit for the last lines of a container that has ended.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(15);
 /// Time limit for a kubelet to come back that has the log of a container.
@@ -113,7 +115,7 @@ impl Stage<'_> {
             let now: BTreeMap<u32, PodState> = generators_among(pods);
             // Pods that the deadline of their Job removes were not lost.
             let is_overdue = arrival.began.elapsed() + READ > self.deadline;
-            if let Some(loss) = first_loss(&seen, &now).filter(|_| !is_overdue) {
+            if !is_overdue && let Some(loss) = self.cause_of(loss::losses(&seen, &now), job) {
                 return Err(self.of_loss(&loss, &now, job));
             }
             let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
@@ -241,6 +243,29 @@ impl Stage<'_> {
         );
         let seconds = self.deadline.as_secs();
         format!("after {seconds} s some generators have not ended: {which}")
+    }
+
+    /// The loss that caused the others. The controller of the Job reports which pods it removed itself, some time
+    /// after it has removed them.
+    fn cause_of(&self, losses: Vec<Loss>, job: &str) -> Option<Loss> {
+        let began = instant();
+        let mut by_job = BTreeSet::new();
+        let may_tell = || began.elapsed() < TOLD_WITHIN && !self.connection().is_stopped();
+        while loss::are_alike(&losses) && by_job.is_empty() && may_tell() {
+            self.connection().pause(LOOK_CLOSELY);
+            by_job = self.removed_by(job);
+        }
+        loss::cause(losses, &by_job)
+    }
+
+    /// The pods that the controller of this Job has removed.
+    fn removed_by(&self, job: &str) -> BTreeSet<String> {
+        let events = self.connection().events_of("Job", job).unwrap_or_default();
+        let removals = events
+            .iter()
+            .filter(|event| event.reason == "SuccessfulDelete");
+        let names = removals.filter_map(|event| event.message.strip_prefix("Deleted pod: "));
+        names.map(str::to_owned).collect()
     }
 
     /// The loss of a generator as the end of the load, with its cause.
