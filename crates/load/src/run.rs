@@ -123,6 +123,8 @@ struct Part {
     recorders: Vec<Recorder>,
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
+    /// Time over which `cpu` and `waited_for_cpu` were counted.
+    counted_ns: u64,
     /// True if it had real-time priority, and the duration of that priority.
     realtime: (bool, Duration),
     was_interrupted: bool,
@@ -139,6 +141,9 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
         threads: group.threads,
         // `None` if one thread has no value: a part must not look like the total.
         waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
+        counted: Some(Duration::from_nanos(
+            parts.iter().map(|part| part.counted_ns).sum(),
+        )),
         realtime,
         realtime_for: realtime.then(|| parts.iter().map(|part| part.realtime.1).sum()),
         ..GeneratorCost::default()
@@ -273,7 +278,10 @@ impl Group<'_> {
         };
         let at_ns = self.first.start_at.map_or(0, |at| controls.clock.at(at));
         let begin = start.wait(controls.clock, lead, at_ns);
-        // Measured from here on: opening connections before the load is no cost of the load.
+        // Counted from here on: opening connections before the load is no cost of the load.
+        // The generator sleeps until a common start, which is no time for work.
+        let before_load_ns = begin.map_or(0, |start_ns| start_ns.saturating_sub(to_ns(LEAD)));
+        let counted_from_ns = controls.clock.now_ns().max(before_load_ns);
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
             let load = |(job, lane): (usize, &Prepared<'_>)| {
@@ -288,6 +296,7 @@ impl Group<'_> {
         let realtime = priority.end(ended_ns);
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
+        let counted_ns = controls.clock.now_ns().saturating_sub(counted_from_ns);
         // They stay open until all threads have ended and `look` has returned.
         let sockets = generator.take_sockets();
         let (recorders, was_interrupted) = generator.finish();
@@ -295,6 +304,7 @@ impl Group<'_> {
             recorders,
             cpu,
             waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
+            counted_ns,
             realtime,
             was_interrupted,
             ended_ns,

@@ -43,6 +43,17 @@ pub struct GeneratorCost {
     )]
     #[schemars(with = "Option<u64>")]
     pub waited_for_cpu: Option<Duration>,
+    /// Time over which `cpu_us` and `waited_for_cpu_us` were counted, in microseconds, summed over threads. It
+    /// begins before the first request and ends after the last response, so it is longer than the load. Absent in
+    /// older recordings.
+    #[serde(
+        rename = "counted_us",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "as_micros::option"
+    )]
+    #[schemars(with = "Option<u64>")]
+    pub counted: Option<Duration>,
     /// True if all threads could have real-time priority, which an open loop requests.
     #[serde(default)]
     pub realtime: bool,

@@ -473,6 +473,7 @@ fn generator(rounds: &[RoundRecord]) -> GeneratorCost {
         cpu: costs().map(|cost| cost.cpu).sum(),
         threads: costs().map(|cost| cost.threads).sum(),
         waited_for_cpu: costs().map(|cost| cost.waited_for_cpu).sum(),
+        counted: costs().map(|cost| cost.counted).sum(),
         realtime: costs().all(|cost| cost.realtime),
         realtime_for: costs().map(|cost| cost.realtime_for).sum(),
         pauses,

@@ -490,9 +490,18 @@ impl RoundRecord {
     /// The share of its threads' time that the generator was ready to run while other threads had the core.
     /// `None` if the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {
-        let threads_us = float(self.loaded_us()) * f64::from(self.generator.threads);
+        let threads_us = self.counted_us();
         let waited_us = float(micros(self.generator.waited_for_cpu?));
         (threads_us > 0.0).then(|| waited_us / threads_us)
+    }
+
+    /// The time in microseconds over which the generator's processor time and its waits were counted, summed over
+    /// its threads. A recording without this time has the duration of the load instead, which is shorter.
+    pub fn counted_us(&self) -> f64 {
+        self.generator.counted.map_or_else(
+            || float(self.loaded_us()) * f64::from(self.generator.threads),
+            |counted| float(micros(counted)),
+        )
     }
 
     /// The share of the measurement with real-time priority for the generator's threads, 0 to 1.

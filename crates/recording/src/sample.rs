@@ -168,6 +168,7 @@ impl SampleRun {
             pauses: Vec::new(),
             pauses_dropped: 0,
             waited_for_cpu: Some(Duration::from_micros(elapsed_us / 200)),
+            counted: None,
             realtime: self.is_open,
             realtime_for: None,
         }

@@ -41,6 +41,23 @@ fn exactly_as_many_requests_are_sent_as_asked_for_over_any_number_of_threads() {
 }
 
 #[test]
+fn the_generators_time_covers_its_cpu_time_and_its_waits_in_the_shortest_load() {
+    let server = Server::tcp(polite);
+    for threads in [1, 2] {
+        let mut job = job(&server.target, closed(threads, 5));
+        job.threads = threads;
+        let generator = measure(&job).generator;
+        let counted = generator.counted.expect("this engine counts it");
+        // The clocks of threads and of the machine may differ by a few microseconds.
+        let used = generator.cpu + generator.waited_for_cpu.unwrap_or_default();
+        assert!(
+            used <= counted + Duration::from_micros(100),
+            "{generator:?}"
+        );
+    }
+}
+
+#[test]
 fn every_byte_is_counted() {
     let server = Server::tcp(polite);
     let measurement = measure(&job(&server.target, closed(2, 10)));

@@ -193,14 +193,13 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
     if elapsed_us == 0 {
         return listed(facts);
     }
-    let available_us = float(elapsed_us) * f64::from(round.generator.threads);
     let cpu = row.metric(Metric::GeneratorCpu).map(|cpu| cpu.value);
     facts.push((
         "Generator",
         format!(
             "{} us CPU a request, busy {} of {}{}",
             cell::single(cpu, Unit::Microseconds),
-            digits::percent(float(micros(round.generator.cpu)) / available_us.max(1.0)),
+            digits::percent(float(micros(round.generator.cpu)) / round.counted_us().max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
             // Above 90 %, the exact share is not useful.
             match round.realtime_share() {

@@ -27,9 +27,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
         .iter()
         .map(|round| float(micros(round.generator.cpu)))
         .sum();
-    let time_us =
-        |round: &&RoundRecord| float(round.loaded_us()) * f64::from(round.generator.threads);
-    let available_us: f64 = complete.iter().map(time_us).sum();
+    let available_us: f64 = complete.iter().map(|round| round.counted_us()).sum();
     // Without a response there is no time to be busy.
     if available_us <= 0.0 {
         return None;
@@ -63,7 +61,7 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
     for round in complete {
         waited_us += float(micros(round.generator.waited_for_cpu?));
-        threads_us += float(round.loaded_us()) * f64::from(round.generator.threads);
+        threads_us += round.counted_us();
     }
     // Pauses have their own check, and a generator that stands still may be waiting for a core.
     let share = ratio((waited_us - paused_us(complete)).max(0.0), threads_us);
