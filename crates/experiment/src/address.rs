@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
-use load::{Address, Protocol, Target, Version};
+use load::{Address, Protocol, Target};
 
 use crate::exit::Failure;
 
@@ -332,7 +332,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 
 /// Connects once, over TCP or, for HTTP/3, over QUIC.
 pub(crate) fn reach(address: SocketAddr, host: &str, protocol: &Protocol) -> Result<(), String> {
-    if !matches!(protocol.version, Version::Http3 { .. }) {
+    if !protocol.version.is_http3() {
         return reach_over_tcp(&address);
     }
     let target = Target {

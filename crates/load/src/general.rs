@@ -221,7 +221,7 @@ impl<'a> TokioEngine<'a> {
             let (traffic, recorder) = (&endpoint.traffic, &mut lane.recorder);
             recorder.bytes_in = traffic.bytes_in.get();
             recorder.bytes_out = traffic.bytes_out.get();
-            let has_packets = matches!(endpoint.route.version, Version::Http3 { .. });
+            let has_packets = endpoint.route.version.is_http3();
             recorder.packets = has_packets.then(|| traffic.packets.get());
             let has_handshakes = endpoint.route.is_encrypted();
             recorder.handshakes = has_handshakes.then(|| traffic.handshakes.get());

@@ -81,6 +81,12 @@ impl Version {
         }
     }
 
+    /// True for HTTP/3, which needs UDP and TLS.
+    #[must_use]
+    pub fn is_http3(self) -> bool {
+        matches!(self, Version::Http3 { .. })
+    }
+
     /// Maximum number of requests in flight on one connection.
     #[must_use]
     pub fn streams(self) -> u32 {

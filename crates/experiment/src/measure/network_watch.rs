@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use load::{Address, Target, Version};
+use load::{Address, Target};
 use recording::{Hdr, NetworkRecord};
 use rig::Segments;
 use stats::Histogram;
@@ -102,7 +102,7 @@ impl Way {
         };
         (!address.ip().to_canonical().is_loopback()).then(|| Way {
             target: address,
-            may_refuse: matches!(target.protocol.version, Version::Http3 { .. }),
+            may_refuse: target.protocol.version.is_http3(),
             round_trip: Histogram::new(),
             unanswered: 0,
         })

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
-use model::{Goal, Load, Protocol, Trust, Version};
+use model::{Goal, Load, Protocol, Trust};
 use recording::VariantRecord;
 use stats::sequential::LOOKS;
 
@@ -44,7 +44,7 @@ fn protocol(lab: &Lab, key: &(String, u16)) -> Protocol {
         let url = setup.elsewhere();
         url.is_some_and(|url| (&url.host, url.port) == (&key.0, key.1))
     });
-    let version = |setup: &Setup| matches!(setup.http, Version::Http3 { .. }).then_some(setup.http);
+    let version = |setup: &Setup| setup.http.is_http3().then_some(setup.http);
     match there.find_map(version) {
         None => Protocol::default(),
         Some(version) => Protocol {

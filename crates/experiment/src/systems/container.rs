@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use engine::{ContainerError, ContainerSpec, Engine, Health, Mount, Resources};
 use lab::{Container, Endpoint, Network, Probe, Setup, Volume};
-use load::Version;
 use model::InvalidKind;
 use rig::{Attached, Enforced, Rig, Usage};
 
@@ -170,7 +169,7 @@ impl Seen {
 }
 
 fn is_http3(setup: &Setup) -> bool {
-    matches!(setup.http, Version::Http3 { .. })
+    setup.http.is_http3()
 }
 
 fn spec_of(

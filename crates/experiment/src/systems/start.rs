@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Balances, Certificates, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
-use load::{Address, Expectation, Request, StatusRule, Target, Version};
+use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -436,9 +436,7 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
         // Nothing listens over TCP for HTTP/3 alone.
-        Probe::Listening | Probe::Healthy
-            if matches!(target.protocol.version, Version::Http3 { .. }) =>
-        {
+        Probe::Listening | Probe::Healthy if target.protocol.version.is_http3() => {
             let reached = load::reach(target, PROBE);
             reached.map_err(|failure| format!("{}: {failure}", url_of(target)))
         }
@@ -473,6 +471,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use load::null::NullCertificate;
+
+    use load::Version;
 
     use super::*;
 

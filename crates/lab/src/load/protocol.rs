@@ -186,7 +186,7 @@ pub(crate) fn check_carried(
         report(reading, place, message, help);
     }
     check_resumption(target, place, reading);
-    if !matches!(target.http, Version::Http3 { .. }) {
+    if !target.http.is_http3() {
         return;
     }
     let is_upgrade = |(name, _): &(String, _)| name.eq_ignore_ascii_case("upgrade");
@@ -268,9 +268,7 @@ fn check_resumption(target: &Setup, place: Place, reading: &mut Reading<'_>) {
         let message = format!("`resumption` needs TLS, but `{name}` has none");
         let help = "write `scheme: https` in the system, or remove `resumption`";
         report(reading, place, &message, help);
-    } else if target.resumption == Resumption::EarlyData
-        && !matches!(target.http, Version::Http3 { .. })
-    {
+    } else if target.resumption == Resumption::EarlyData && !target.http.is_http3() {
         let message = format!(
             "`resumption: 0-rtt` needs HTTP/3, but `{name}` receives {}",
             target.http.name()

@@ -1,13 +1,18 @@
-// A server for calls of Connect, gRPC-Web and gRPC by connect-go. It writes the descriptors of its service to
-// the file in its first argument.
+// A server for calls of Connect, gRPC-Web and gRPC by connect-go, over HTTP/1.1 and HTTP/2 in plain text and over
+// HTTP/3 at the same port. It writes the descriptors of its service to the file in its first argument.
 package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +20,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/quic-go/quic-go/http3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -119,6 +125,36 @@ func descriptors() ([]byte, error) {
 	return proto.Marshal(set)
 }
 
+// certificate returns a certificate that no authority has signed.
+func certificate() (tls.Certificate, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter:     time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
+}
+
+// serveHTTP3 serves the handlers at the UDP port of this address.
+func serveHTTP3(handlers http.Handler, address net.Addr) {
+	own, err := certificate()
+	if err != nil {
+		log.Fatal(err)
+	}
+	packets, err := net.ListenPacket("udp", address.String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	settings := http3.ConfigureTLSConfig(&tls.Config{Certificates: []tls.Certificate{own}})
+	server := &http3.Server{Handler: handlers, TLSConfig: settings}
+	go func() { log.Fatal(server.Serve(packets)) }()
+}
+
 func main() {
 	set, err := descriptors()
 	if err != nil {
@@ -140,6 +176,7 @@ func main() {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{Handler: handlers, Protocols: protocols}
+	serveHTTP3(handlers, listener.Addr())
 	fmt.Printf("listening on %s\n", listener.Addr())
 	log.Fatal(server.Serve(listener))
 }

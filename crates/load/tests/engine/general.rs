@@ -33,7 +33,7 @@ pub(crate) fn speech(version: Version, is_encrypted: bool) -> Speech {
     };
     Speech {
         is_http2: matches!(version, Version::Http2 { .. }),
-        is_http3: matches!(version, Version::Http3 { .. }),
+        is_http3: version.is_http3(),
         tls: is_encrypted.then(|| vec![name]),
         streams_max: None,
         client: None,

@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{Address, Answer, Job, Measurement, Protocol, Request, Target, Version, exchange};
+use load::{
+    Address, Answer, Job, Measurement, Protocol, Request, Target, Trust, Version, exchange,
+};
 use model::{Load, Stop};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,12 +58,14 @@ impl GoServer {
         Some(GoServer { process, address })
     }
 
+    /// The server over this version of HTTP. HTTP/3 has TLS with a certificate of the server itself.
     pub(crate) fn target(&self, version: Version) -> Target {
         Target {
             address: Address::Tcp(self.address),
             host: self.address.to_string(),
             protocol: Protocol {
                 version,
+                tls: version.is_http3().then_some(Trust::SkipVerification),
                 ..Protocol::default()
             },
         }
