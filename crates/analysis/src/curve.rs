@@ -124,6 +124,18 @@ impl Curve {
         self.levels[0].summary.headline
     }
 
+    /// The metric of single events, if the streams of any variant have one: the delivery if the origin stamps its
+    /// events, or else the time to the first event. The time of a whole stream depends on its plan.
+    #[must_use]
+    pub fn metric_of_events(&self) -> Option<Metric> {
+        let has = |metric: &Metric| {
+            let summaries = self.levels.iter().map(|level| &level.summary);
+            let mut rows = summaries.flat_map(|summary| &summary.variants);
+            rows.any(|row| row.metric(*metric).is_some())
+        };
+        [Metric::Delivery, Metric::FirstEvent].into_iter().find(has)
+    }
+
     /// Unit of the amounts of load.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -116,9 +116,15 @@ fn title(curve: &Curve) -> String {
     explain::title(&curve.levels()[0].summary)
 }
 
-/// The cost of each variant at the lowest and the highest load with a known cost.
+/// The cost of each variant at the lowest and the highest load with a known cost. A stream is judged by its events
+/// before its end.
 pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
-    let metric = curve.metric();
+    let of_events = curve.metric_of_events();
+    let metric = of_events.unwrap_or(curve.metric());
+    let events = match of_events {
+        Some(metric) => format!("{}: ", metric.label()),
+        None => String::new(),
+    };
     let stopped = curve
         .levels()
         .iter()
@@ -135,8 +141,8 @@ pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
             .collect();
         match known.as_slice() {
             [] => format!("`{name}`: no level has a verdict"),
-            [one] => format!("`{name}`: {one}"),
-            [first, .., last] => format!("`{name}`: {first}, {last}"),
+            [one] => format!("`{name}`: {events}{one}"),
+            [first, .., last] => format!("`{name}`: {events}{first}, {last}"),
         }
     };
     stopped
@@ -206,9 +212,11 @@ pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
 #[cfg(test)]
 mod tests {
     use analysis::Summary;
+    use analysis::sample::{curve, level};
+    use recording::{EventsRecord, Hdr, SummedTimes, TimesRecord};
+    use stats::Histogram;
 
     use super::*;
-    use analysis::sample::{curve, level};
 
     #[test]
     fn a_variant_without_a_number_at_a_level_is_a_row_that_says_so() {
@@ -228,6 +236,51 @@ mod tests {
             shown.contains("- late at 6,400 requests/s: invalid: "),
             "{shown}"
         );
+    }
+
+    /// A level with streams of events: the publisher's events arrive 1 ms after their stamp, and 2 ms later if late.
+    fn level_of_events(per_s: f64) -> LoadLevel {
+        let mut level = level(per_s, 30.0);
+        for (index, round) in level.recording.rounds.iter_mut().enumerate() {
+            let late_ns = if round.variant == "late" {
+                2_000_000
+            } else {
+                0
+            };
+            let mut delivery = Histogram::new();
+            delivery.record_n_ns(1_000_000 + late_ns + 1_000 * index as u64, 1_000);
+            let sum_ns = 1_000 * (1_000_000 + late_ns + 1_000 * index as u64);
+            round.events = Some(EventsRecord {
+                streams: 100,
+                events_of_streams: 1_000,
+                events: 1_000,
+                first: TimesRecord::of(&delivery),
+                event_sum_ns: sum_ns,
+                gaps_ns_hdr: Hdr::of(&delivery),
+                gaps_sum_ns: sum_ns,
+                positions: Vec::new(),
+                delivery: Some(SummedTimes::of(&delivery, sum_ns)),
+                round_trips: None,
+            });
+        }
+        level.summary = Summary::of(&level.recording);
+        level
+    }
+
+    #[test]
+    fn a_curve_of_streams_has_the_delivery_of_their_events() {
+        let curve = Curve::new(vec![level_of_events(100.0), level_of_events(400.0)]).unwrap();
+        assert_eq!(curve.metric_of_events(), Some(Metric::Delivery));
+        let shown = sentences(&curve);
+        let [line] = &shown[..] else {
+            panic!("{shown:?}");
+        };
+        assert!(line.starts_with("`late`: delivery: 2.0"), "{line}");
+        assert!(line.contains("slower at 100 requests/s, 2.0"), "{line}");
+        let table = markdown(&curve);
+        assert!(table.contains("| Delivery (ms) | Overhead"), "{table}");
+        assert!(!table.contains("p99"), "{table}");
+        assert_eq!(analysis::sample::curve().metric_of_events(), None);
     }
 
     #[test]

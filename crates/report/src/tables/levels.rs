@@ -11,7 +11,8 @@ use crate::words;
 
 /// A row for each variant at each level, baselines included.
 pub(crate) fn table(curve: &Curve) -> Table {
-    let metrics = [curve.metric(), Metric::P99, Metric::Cpu];
+    let second = curve.metric_of_events().unwrap_or(Metric::P99);
+    let metrics = [curve.metric(), second, Metric::Cpu];
     let load = match curve.kind() {
         "requests/s" => Column::words("load")
             .in_unit("requests/s")
