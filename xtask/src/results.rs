@@ -77,14 +77,8 @@ fn heading(folder: &str) -> String {
 /// Copies recordings by the names of their labs.
 fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(records)?;
-    let mut folders: Vec<PathBuf> = fs::read_dir(from)
-        .with_context(|| format!("`{}` cannot be read", from.display()))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    // Folder names end with the time. So the newest recording comes last and is kept.
-    folders.sort();
     let mut adopted = 0;
-    for folder in folders {
+    for folder in runs(from)? {
         let Ok(text) = fs::read_to_string(folder.join("recording.json")) else {
             continue;
         };
@@ -99,7 +93,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         });
         if is_ours {
             let text = without_places(&text, &recording["command"]);
-            fs::write(records.join(name).with_extension("json"), text)?;
+            fs::write(records.join(format!("{name}{}.json", level(&folder))), text)?;
             adopted += 1;
         }
     }
@@ -111,6 +105,36 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// The folders of all runs, the newest of a lab last. A run of several loads has a folder for each.
+fn runs(from: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let within = |folder: &Path| -> anyhow::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder);
+        let entries = entries.with_context(|| format!("`{}` cannot be read", folder.display()))?;
+        let mut paths: Vec<PathBuf> = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()?;
+        // Folder names end with the time.
+        paths.sort();
+        Ok(paths)
+    };
+    let mut found = Vec::new();
+    for run in within(from)?.into_iter().filter(|path| path.is_dir()) {
+        let levels = within(&run)?;
+        found.extend(levels.into_iter().filter(|path| !level(path).is_empty()));
+        found.push(run);
+    }
+    Ok(found)
+}
+
+/// The end of the name of a recording at one of several loads, such as `-at-100-connections`.
+fn level(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    match name.starts_with("at-") {
+        true => format!("-{name}"),
+        false => String::new(),
+    }
 }
 
 /// Replaces absolute paths of the command line, and paths below them, by their last part. The location of
@@ -188,6 +212,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_run_of_several_loads_has_a_recording_for_each() {
+        let folder = tempfile::tempdir().unwrap();
+        for run in ["x-2/at-1-connection", "x-2/at-10-connections", "x-1/logs"] {
+            fs::create_dir_all(folder.path().join(run)).unwrap();
+        }
+        let found: Vec<_> = runs(folder.path()).unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|run| run.strip_prefix(folder.path()).unwrap())
+            .collect();
+        let expected = ["x-1", "x-2/at-1-connection", "x-2/at-10-connections", "x-2"];
+        assert_eq!(names, expected.map(Path::new));
+        assert_eq!(level(&found[1]), "-at-1-connection");
+        assert_eq!(level(&found[3]), "");
+    }
 
     #[test]
     fn a_committed_recording_does_not_say_where_things_lay() {

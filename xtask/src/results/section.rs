@@ -27,6 +27,13 @@ const INTERVALS: [(&str, &str, f64, usize); 5] = [
     ("Memory (MiB)", "memory_peak_bytes", 1_048_576.0, 1),
 ];
 
+/// Differences of streamed events, like those above. A recording without events has no columns for them.
+const EVENTS: [(&str, &str, f64, usize); 3] = [
+    ("First event (ms)", "first_event_us_mean", 1e3, 3),
+    ("Gap (ms)", "event_gap_us_mean", 1e3, 3),
+    ("Delivery (ms)", "delivery_us_mean", 1e3, 3),
+];
+
 /// Main metric of an open loop side by side: the mean of the fastest three quarters of the requests.
 const TYPICAL: &str = "latency_us_typical";
 
@@ -74,6 +81,7 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
     let decides = is_typical.then_some(("Typical (ms)", TYPICAL, 1e3, 3));
     let intervals: Vec<_> = decides
         .iter()
+        .chain(EVENTS.iter().filter(|(_, metric, ..)| has(&rows, metric)))
         .chain(&INTERVALS)
         .filter(|(_, metric, ..)| !(columns.is_empty() && metric.starts_with("latency")))
         .collect();
@@ -94,6 +102,11 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
         out += &line(row, &cells);
     }
     out + "\n" + &circumstances(name, report, recording) + &hottest(recording)
+}
+
+/// True if a variant has this metric.
+fn has(rows: &[&Value], metric: &str) -> bool {
+    rows.iter().any(|row| row["metrics"][metric].is_object())
 }
 
 /// A rate with its ratio, such as `4,321<br>(x 10.2)`.
