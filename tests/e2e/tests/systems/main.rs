@@ -5,6 +5,7 @@ mod charts;
 mod graphiql_page;
 mod kubernetes;
 mod kubernetes_access;
+mod kubernetes_injection;
 mod kubernetes_nodes;
 mod kubernetes_pods;
 mod kubernetes_reasons;
