@@ -8,6 +8,8 @@
 //! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod gets
 //!   lines for its `/etc/hosts`, so that these names resolve to the addresses of this copy's Services. The
 //!   caller adds names of other systems of the lab.
+//! * Programs also find Services by variables such as `PLANETS_SERVICE_HOST`. They contain the addresses of this
+//!   copy. A mesh that chooses its route by the host of a request knows these addresses, and not the names.
 
 use std::net::IpAddr;
 
@@ -44,6 +46,14 @@ pub struct Copy<'a> {
     pub part: &'a str,
     /// The DNS domain of the cluster.
     pub domain: &'a str,
+}
+
+/// The ways in which the pods of a copy find its Services.
+struct Found {
+    /// Lines of `/etc/hosts`.
+    aliases: Vec<Value>,
+    /// Variables of the environment.
+    variables: Vec<Value>,
 }
 
 impl Manifests {
@@ -124,11 +134,14 @@ impl Manifests {
         namespace: &str,
         addresses: &[(String, IpAddr)],
     ) -> Vec<(Resource, Value)> {
-        let aliases = aliases(
-            namespace,
-            copy.domain,
-            &self.with_own_names(copy, addresses),
-        );
+        let found = Found {
+            aliases: aliases(
+                namespace,
+                copy.domain,
+                &self.with_own_names(copy, addresses),
+            ),
+            variables: self.variables(addresses),
+        };
         let mut made: Vec<(Resource, Value)> = Vec::new();
         for (number, object) in self.numbered() {
             if object.resource == Resource::Services {
@@ -140,7 +153,7 @@ impl Manifests {
                     resource: object.resource,
                     value,
                 };
-                self.set_apart(copy, &mut workload, &aliases);
+                self.set_apart(copy, &mut workload, &found);
                 // The same workload of another variant runs on the same node if it can.
                 let part = format!("{}-{}", copy.part, dns_label(object.name(), PART_MOST));
                 if workload.pod_spec()["affinity"].is_null() {
@@ -175,6 +188,26 @@ impl Manifests {
             )
         });
         made
+    }
+
+    /// Returns the variables that a cluster gives to its pods for each Service, with the addresses of this copy.
+    fn variables(&self, addresses: &[(String, IpAddr)]) -> Vec<Value> {
+        let services = self
+            .objects
+            .iter()
+            .filter(|it| it.resource == Resource::Services && !is_headless(it));
+        let variables = services.flat_map(|service| {
+            let own = addresses.iter().find(|(name, _)| name == service.name());
+            let port = &service.value["spec"]["ports"][0]["port"];
+            let stem = service.name().to_uppercase().replace('-', "_");
+            own.into_iter().flat_map(move |(_, ip)| {
+                [
+                    json!({"name": format!("{stem}_SERVICE_HOST"), "value": ip.to_string()}),
+                    json!({"name": format!("{stem}_SERVICE_PORT"), "value": port.to_string()}),
+                ]
+            })
+        });
+        variables.collect()
     }
 
     pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &Object)> {
@@ -246,7 +279,7 @@ impl Manifests {
     }
 
     /// Changes the pods of a workload to pods of this copy.
-    fn set_apart(&self, copy: Copy<'_>, workload: &mut Object, aliases: &[Value]) {
+    fn set_apart(&self, copy: Copy<'_>, workload: &mut Object, found: &Found) {
         let rename = |resource: Resource, name: &mut Value| {
             if let Some(own) = self.own_name(copy, resource, name) {
                 *name = json!(own);
@@ -275,11 +308,18 @@ impl Manifests {
         spec["automountServiceAccountToken"] = json!(false);
         let grace = spec["terminationGracePeriodSeconds"].as_u64();
         spec["terminationGracePeriodSeconds"] = json!(grace.unwrap_or(GRACE_S).min(GRACE_S));
+        if spec["enableServiceLinks"] != false {
+            pod::set_variables(spec, &found.variables);
+        }
         // Variables that would name Services of other variants.
         spec["enableServiceLinks"] = json!(false);
         let known = spec["hostAliases"].as_array().cloned().unwrap_or_default();
-        spec["hostAliases"] =
-            Value::Array(known.into_iter().chain(aliases.iter().cloned()).collect());
+        spec["hostAliases"] = Value::Array(
+            known
+                .into_iter()
+                .chain(found.aliases.iter().cloned())
+                .collect(),
+        );
     }
 }
 

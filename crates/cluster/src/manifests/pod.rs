@@ -100,6 +100,22 @@ pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
     }
 }
 
+/// Adds variables to all containers of a pod, before their own, which may name them. A variable of a container stays.
+/// Containers with `envFrom` are left out, because the objects there could have other values of these variables.
+pub(super) fn set_variables(spec: &mut Value, variables: &[Value]) {
+    for list in ["containers", "initContainers"] {
+        let containers = items(spec, list).filter(|it| it["envFrom"].is_null());
+        for container in containers {
+            let known = container["env"].as_array().cloned().unwrap_or_default();
+            let is_new = |it: &&Value| known.iter().all(|own| own["name"] != it["name"]);
+            let new: Vec<Value> = variables.iter().filter(is_new).cloned().collect();
+            if !new.is_empty() {
+                container["env"] = Value::Array(new.into_iter().chain(known).collect());
+            }
+        }
+    }
+}
+
 /// Calls `rename` with each name of a ConfigMap or Secret that a pod uses.
 pub(super) fn rename(spec: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
     for list in ["containers", "initContainers"] {

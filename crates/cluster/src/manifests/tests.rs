@@ -124,6 +124,45 @@ fn what_names_each_other_in_the_files_finds_its_own_copy() {
 }
 
 #[test]
+fn pods_of_a_copy_have_the_variables_of_its_services() {
+    let file = FILE
+        .replace("          envFrom: [{configMapRef: {name: gateway}}]\n", "")
+        .replace("value: old", "value: 'http://$(PLANETS_SERVICE_HOST)'");
+    let env = |file: &str| {
+        let manifests = read(file, &wish()).expect("allowed");
+        let made = started(&manifests);
+        made[1].1["spec"]["template"]["spec"]["containers"][0]["env"].clone()
+    };
+    let names = |env: &Value| -> Vec<String> {
+        let all = env.as_array().into_iter().flatten();
+        all.map(name_of_variable).collect()
+    };
+    // The variables of a container come later, so that they can name these.
+    let all = env(&file);
+    let host = json!({"name": "PLANETS_SERVICE_HOST", "value": "10.0.0.7"});
+    assert_eq!(all[0], host);
+    assert_eq!(
+        all[1],
+        json!({"name": "PLANETS_SERVICE_PORT", "value": "4001"})
+    );
+    assert_eq!(names(&all)[2..], ["A", "B"]);
+    // A container keeps its own value. Objects with variables could have another, and a pod can refuse them.
+    let own = env(&file.replace("name: A", "name: PLANETS_SERVICE_HOST"));
+    assert_eq!(
+        names(&own),
+        ["PLANETS_SERVICE_PORT", "PLANETS_SERVICE_HOST", "B"]
+    );
+    assert_eq!(names(&env(FILE)), ["A", "B"]);
+    let without = "      enableServiceLinks: false\n      containers:\n        - name: gateway";
+    let without = file.replace("      containers:\n        - name: gateway", without);
+    assert_eq!(names(&env(&without)), ["A", "B"]);
+}
+
+fn name_of_variable(variable: &Value) -> String {
+    variable["name"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
 fn pods_of_a_copy_are_found_by_its_services_alone_and_have_no_rights() {
     let manifests = read(FILE, &wish()).expect("allowed");
     for (_, service) in manifests.services(COPY) {
