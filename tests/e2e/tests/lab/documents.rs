@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// Beginnings of commands that are not run here, each with the reason.
-const ELSEWHERE: [(&str, &str); 27] = [
+const ELSEWHERE: [(&str, &str); 29] = [
     (
         "weigh ab http://web-a.shop.svc",
         "it needs a cluster; systems::kubernetes compares two Services",
@@ -54,6 +54,11 @@ const ELSEWHERE: [(&str, &str); 27] = [
         "target/release/weigh lab containers/mesh",
         "it needs a cluster and Envoy",
     ),
+    (
+        "target/release/weigh lab containers/istio",
+        "it needs a cluster and Istio; systems::kubernetes_istio runs it",
+    ),
+    ("ci/cluster/istio.sh", "it builds or starts Istio"),
     (
         "labs/layers/certificates.sh",
         "it makes the certificates of that lab",

@@ -6,6 +6,7 @@ mod graphiql_page;
 mod kubernetes;
 mod kubernetes_access;
 mod kubernetes_injection;
+mod kubernetes_istio;
 mod kubernetes_nodes;
 mod kubernetes_pods;
 mod kubernetes_reasons;

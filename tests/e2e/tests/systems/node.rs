@@ -21,15 +21,20 @@ impl Node {
         Node::with(1)
     }
 
-    /// Starts a cluster of this many nodes, or records why the calling test does not run.
-    #[track_caller]
+    /// The folder with the programs and images of the cluster.
     #[expect(
         clippy::disallowed_methods,
         reason = "where its programs are is said to this test from outside"
     )]
-    pub(crate) fn with(nodes: u32) -> Option<Node> {
+    pub(crate) fn folder() -> PathBuf {
         let state = std::env::var("WEIGH_CLUSTER").ok();
-        let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
+        state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from)
+    }
+
+    /// Starts a cluster of this many nodes, or records why the calling test does not run.
+    #[track_caller]
+    pub(crate) fn with(nodes: u32) -> Option<Node> {
+        let state = Node::folder();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
         if !state.join("bin/kubelet").exists() {
             judged::absent(
