@@ -2,8 +2,7 @@
 # Istio in the cluster of cluster.sh, for labs: built from the Go module proxy, with the Envoy of `./setup layers`.
 #
 #   istio.sh build   put pilot-discovery and pilot-agent into $WEIGH_CLUSTER/bin. What is there stays
-#   istio.sh up      install it in the running cluster, and wait until it injects
-#   istio.sh down    remove it from the running cluster
+#   istio.sh up      install it in the running cluster, and wait until it injects. It ends with the cluster
 #
 # The charts are those of the module. Envoy lacks the extensions of Istio's own build, so istiod leaves their filters
 # out: the exchange of metadata, the filter of ALPN, and the filters of telemetry.
@@ -135,15 +134,7 @@ up() {
   kubectl rollout status --namespace istio-system deployment/istiod --timeout 120s >&2
 }
 
-down() {
-  objects | kubectl delete --namespace istio-system --ignore-not-found --filename - >/dev/null
-  kubectl delete namespace istio-system --ignore-not-found >/dev/null
-  # istiod writes its certificate into every namespace.
-  kubectl delete configmaps --all-namespaces --field-selector metadata.name=istio-ca-root-cert >/dev/null
-  kubectl delete --ignore-not-found --filename "$(folder)/manifests/charts/base/files/crd-all.gen.yaml" >/dev/null
-}
-
 case ${1:-} in
-  build | up | down) "$1" ;;
-  *) fail "expected build, up or down, found \`${1:-}\`" ;;
+  build | up) "$1" ;;
+  *) fail "expected build or up, found \`${1:-}\`" ;;
 esac
