@@ -15,9 +15,10 @@ pub struct NetworkRecord {
     pub round_trip_ns_hdr: Hdr,
     /// Number of handshakes that did not end within a second.
     pub unanswered: u64,
-    /// Number of TCP segments that the load's connections sent to the target. If the kernel does not count
-    /// per connection, it is the number that the generator's network namespace sent during the load. The same
-    /// holds if no connection was open at the end of the load. Absent if the kernel reports no number.
+    /// Number of TCP segments that the load's connections sent to the target. A segment that was sent three
+    /// times counts three times. If the kernel does not count per connection, it is the number that the
+    /// generator's network namespace sent during the load. The same holds if no connection was open at the end
+    /// of the load. Absent if the kernel reports no number.
     pub segments: Option<u64>,
     /// Number of these segments that were sent again because no acknowledgment came. Absent if the kernel
     /// reports no number.

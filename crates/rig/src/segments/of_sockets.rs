@@ -134,9 +134,10 @@ fn connection(message: &[u8], peer: SocketAddr) -> Option<Segments> {
         let attribute = attributes.get(..length).filter(|it| it.len() >= 4)?;
         if u16_at(attribute, 2)? == INFO {
             let again = u64::from(u32_at(attribute, 4 + TOTAL_RETRANS)?);
-            let out = u64::from(u32_at(attribute, 4 + SEGS_OUT)?);
+            // The kernel counts retransmissions here, too.
+            let sent = u64::from(u32_at(attribute, 4 + SEGS_OUT)?);
             return Some(Segments {
-                sent: out.saturating_sub(again),
+                sent: sent.max(again),
                 retransmitted: again,
             });
         }
@@ -190,6 +191,38 @@ mod tests {
             assert!((36..60).contains(&found.sent), "{found:?}");
             assert_eq!(found.retransmitted, 0);
         }
+    }
+
+    /// A connection in the form of the kernel.
+    fn connection_of(peer: SocketAddr, sent: u32, again: u32) -> Vec<u8> {
+        let mut message = vec![0; MESSAGE];
+        message[PEER_PORT..PEER_PORT + 2].copy_from_slice(&peer.port().to_be_bytes());
+        let IpAddr::V4(ip) = peer.ip() else {
+            panic!("{peer}")
+        };
+        message[PEER..PEER + 4].copy_from_slice(&ip.octets());
+        let mut info = vec![0; SEGS_OUT + 4];
+        info[TOTAL_RETRANS..TOTAL_RETRANS + 4].copy_from_slice(&again.to_ne_bytes());
+        info[SEGS_OUT..SEGS_OUT + 4].copy_from_slice(&sent.to_ne_bytes());
+        let length = u16::try_from(4 + info.len()).expect("it is short");
+        message.extend(length.to_ne_bytes());
+        message.extend(INFO.to_ne_bytes());
+        message.extend(info);
+        message
+    }
+
+    /// Over a link that is cut, a kernel sends each segment several times.
+    #[test]
+    fn segments_that_are_sent_again_and_again_are_never_more_than_all() {
+        let peer = SocketAddr::from(([10, 0, 0, 1], 80));
+        let found = connection(&connection_of(peer, 33_396, 23_820), peer);
+        let expected = Segments {
+            sent: 33_396,
+            retransmitted: 23_820,
+        };
+        assert_eq!(found, Some(expected));
+        let elsewhere = SocketAddr::from(([10, 0, 0, 2], 80));
+        assert_eq!(connection(&connection_of(peer, 5, 0), elsewhere), None);
     }
 
     #[test]
