@@ -3,7 +3,10 @@
 # and Debian's packages, without a registry of images and without a daemon.
 #
 #   cluster.sh build            put the programs into $WEIGH_CLUSTER/bin; what is there stays
-#   cluster.sh up [NODES]       start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig
+#   cluster.sh up [NODES] [--family ipv4|ipv6|dual] [--domain DOMAIN]
+#                               start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig. By default one node,
+#                               with IPv4 and the names of cluster.local. `ipv6` has no address of IPv4 outside
+#                               of loopback, and `dual` has IPv4 first
 #   cluster.sh down             end it; only the programs and images stay
 #   cluster.sh image NAME FOLDER PROGRAM [ARG…]   an image of one layer out of a folder
 #   cluster.sh program NAME PROGRAM   an image of one program and the libraries that it wants
@@ -37,7 +40,8 @@ kubernetes=1.34.4
 coredns=1.13.1
 # The link of node 1 leads to the machine, and the links of the others to node 1.
 net=10.199 pods=10.244 services=10.96
-node=$net.0.2
+# The same of IPv6: /48 each, and of these a /64 for each link and for the pods of each node.
+net6=fd5e:199 pods6=fd5e:244 services6=fd5e:96
 most=3
 
 say() { echo "cluster: $*" >&2; }
@@ -59,18 +63,38 @@ of_node() { # NODE
   local network=$1
   [ "$1" != 1 ] || network=0
   address=$net.$network.2 gateway=$net.$network.1 range=$pods.$network.0/24
+  address6=$net6:0:$network::2 gateway6=$net6:0:$network::1 range6=$pods6:0:$network::/64
 }
 
 nodes() { cat "$state/run/nodes"; }
+family() { cat "$state/run/family"; }
+domain() { cat "$state/run/domain"; }
+
+# The families of addresses of the cluster.
+has4() { [ "$(family)" != ipv6 ]; }
+has6() { [ "$(family)" != ipv4 ]; }
+
+# What the cluster has of both, the first family first.
+in_families() { # IPV4 IPV6
+  case $(family) in
+    ipv4) echo "$1" ;;
+    ipv6) echo "$2" ;;
+    dual) echo "$1,$2" ;;
+  esac
+}
+
+# The address of node 1 in the first family, and as it is written before a port.
+first_address() { if has4; then echo $net.0.2; else echo $net6::2; fi; }
+first_host() { if has4; then echo $net.0.2; else echo "[$net6::2]"; fi; }
 
 # ---- programs ----
 
 # Debian's packages, whose daemons are not started.
-packages() {
+packages() { # [MORE…]
   local missing=() policy=/usr/sbin/policy-rc.d
   command -v etcd >/dev/null || missing+=(etcd-server)
   local program
-  for program in containerd runc iptables conntrack openssl; do
+  for program in containerd runc iptables conntrack openssl "$@"; do
     command -v "$program" >/dev/null || missing+=("$program")
   done
   [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
@@ -115,8 +139,8 @@ compile() { # PROGRAM PACKAGE [LINKER FLAGS]
   say "$1 was built in $((SECONDS - began)) s"
 }
 
-build() {
-  packages
+build() { # [MORE PACKAGES…]
+  packages "$@"
   mkdir -p "$state/bin" "$state/src"
   command -v go >/dev/null || fail "Go 1.24 or newer is missing"
   local program version=k8s.io/component-base/version minor
@@ -199,7 +223,9 @@ import_to() { # NODE ARCHIVE
 # ---- configuration ----
 
 certificates() {
-  [ "$(cat "$state/pki/for" 2>/dev/null)" = "$node" ] && return
+  # For every family, so that they stay.
+  local names="IP:127.0.0.1,IP:$net.0.2,IP:$services.0.1,IP:$net6::2,IP:$services6::1"
+  [ "$(cat "$state/pki/for" 2>/dev/null)" = "$names" ] && return
   rm -rf "$state/pki"
   mkdir -p "$state/pki"
   (
@@ -214,11 +240,11 @@ certificates() {
     key ca
     openssl req -x509 -new -key ca.key -subj /CN=weigh-cluster -days 3650 -out ca.crt
     signed server /CN=kube-apiserver "extendedKeyUsage=serverAuth
-subjectAltName=IP:127.0.0.1,IP:$node,IP:$services.0.1,DNS:kubernetes,DNS:kubernetes.default.svc"
+subjectAltName=$names,DNS:kubernetes,DNS:kubernetes.default.svc"
     signed admin /O=system:masters/CN=admin extendedKeyUsage=clientAuth
     key accounts
     openssl ec -in accounts.key -pubout -out accounts.pub 2>/dev/null
-    echo "$node" >for
+    echo "$names" >for
   )
 }
 
@@ -231,7 +257,7 @@ write_kubeconfig() {
 apiVersion: v1
 kind: Config
 current-context: weigh-cluster
-clusters: [{name: weigh-cluster, cluster: {server: "https://$node:6443", certificate-authority-data: $(whole ca.crt)}}]
+clusters: [{name: weigh-cluster, cluster: {server: "https://$(first_host):6443", certificate-authority-data: $(whole ca.crt)}}]
 users: [{name: admin, user: {client-certificate-data: $(whole admin.crt), client-key-data: $(whole admin.key)}}]
 contexts: [{name: weigh-cluster, context: {cluster: weigh-cluster, user: admin}}]
 Y
@@ -247,24 +273,35 @@ configure() {
   esac >"$state/run/snapshotter"
   certificates
   write_kubeconfig
-  echo "nameserver $node" >"$state/etc/resolv.conf"
+  echo "nameserver $(first_address)" >"$state/etc/resolv.conf"
   cat >"$state/etc/Corefile" <<C
 .:53 {
-  bind $node
+  bind $(in_families $net.0.2 $net6::2 | tr , ' ')
   errors
-  kubernetes cluster.local in-addr.arpa {
+  kubernetes $(domain) in-addr.arpa ip6.arpa {
     kubeconfig $state/kubeconfig
     ttl 1
   }
 }
 C
+  # A registry that a test starts on this machine has no TLS.
+  mkdir -p "$state/etc/registries/$net.0.1:5000"
+  cat >"$state/etc/registries/$net.0.1:5000/hosts.toml" <<T
+server = "http://$net.0.1:5000"
+[host."http://$net.0.1:5000"]
+  capabilities = ["pull", "resolve"]
+T
   local each
   for each in $(seq "$(nodes)"); do configure_node "$each"; done
 }
 
+joined() { local IFS=,; echo "$*"; }
+
 configure_node() { # NODE
   of_node "$1"
-  local root="" runtime=runc
+  local root="" runtime=runc ranges=() routes=()
+  if has4; then ranges+=("[{\"subnet\": \"$range\"}]") routes+=('{"dst": "0.0.0.0/0"}'); fi
+  if has6; then ranges+=("[{\"subnet\": \"$range6\"}]") routes+=('{"dst": "::/0"}'); fi
   mkdir -p "$etc/cni" "$data/kubelet" "$run/pids" "$log"
   if ((number > 1)); then
     root="cgroupRoot: /weigh-node$number"
@@ -286,6 +323,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   disable_hugetlb_controller = true
   netns_mounts_under_state_dir = true
   stream_server_address = "127.0.0.1"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "$state/etc/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "$etc/cni"
@@ -301,12 +340,13 @@ T
   cat >"$etc/cni/10-pods.conflist" <<J
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "dataDir": "$run/cni", "ranges": [[{"subnet": "$range"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+   "ipam": {"type": "host-local", "dataDir": "$run/cni", "ranges": [$(joined "${ranges[@]}")], "routes": [$(joined "${routes[@]}")]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 J
   cat >"$etc/kubelet.yaml" <<Y
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
+address: "$(if has6; then echo ::; else echo 0.0.0.0; fi)"
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: "$state/pki/ca.crt"}}
 authorization: {mode: AlwaysAllow}
 containerRuntimeEndpoint: unix://$run/containerd.sock
@@ -315,8 +355,8 @@ $root
 failSwapOn: false
 oomScoreAdj: 0
 readOnlyPort: 0
-clusterDomain: cluster.local
-clusterDNS: ["$node"]
+clusterDomain: $(domain)
+clusterDNS: ["$(first_address)"]
 resolvConf: "$state/etc/resolv.conf"
 imageGCHighThresholdPercent: 100
 imageMinimumGCAge: 24h
@@ -329,7 +369,7 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 clientConnection: {kubeconfig: "$state/kubeconfig"}
 mode: iptables
-clusterCIDR: $pods.0.0/16
+clusterCIDR: "$(in_families $pods.0.0/16 $pods6::/48)"
 nodePortAddresses: [primary]
 oomScoreAdj: 0
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
@@ -376,10 +416,10 @@ start() { # NAME
     # Debian's etcd is too old for the server's watch lists.
     kube-apiserver)
       exec kube-apiserver --feature-gates WatchList=false --etcd-servers http://127.0.0.1:2379 \
-        --secure-port 6443 --bind-address "$node" --advertise-address "$node" --authorization-mode Node,RBAC \
+        --secure-port 6443 --bind-address "$(first_address)" --advertise-address "$(first_address)" --authorization-mode Node,RBAC \
         --client-ca-file "$state/pki/ca.crt" --tls-cert-file "$state/pki/server.crt" --tls-private-key-file "$state/pki/server.key" \
         --kubelet-client-certificate "$state/pki/admin.crt" --kubelet-client-key "$state/pki/admin.key" \
-        --kubelet-preferred-address-types InternalIP --service-cluster-ip-range "$services.0.0/16" \
+        --kubelet-preferred-address-types InternalIP --service-cluster-ip-range "$(in_families $services.0.0/16 $services6::/112)" \
         --service-account-key-file "$state/pki/accounts.pub" --service-account-signing-key-file "$state/pki/accounts.key" \
         --service-account-issuer https://kubernetes.default.svc --cert-dir "$run/certs" --profiling=false ;;
     kube-controller-manager)
@@ -389,7 +429,7 @@ start() { # NAME
       exec kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$run/certs" ;;
     kubelet)
       exec kubelet --config "$etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override "node$number" \
-        --node-ip "$address" --cert-dir "$run/certs" ;;
+        --node-ip "$(in_families "$address" "$address6")" --cert-dir "$run/certs" ;;
     kube-proxy) exec kube-proxy --config "$etc/kube-proxy.yaml" --hostname-override "node$number" ;;
     *) fail "no program of the cluster: $1" ;;
   esac >>"$log/$1" 2>&1 </dev/null 7>&- &
@@ -412,10 +452,32 @@ own_places() {
 link() {
   wait_for 30 ip link show eth0
   ip link set lo up
-  ip addr replace "$address/30" dev eth0
   ip link set eth0 up
-  ip route replace default via "$gateway"
-  echo 1 >/proc/sys/net/ipv4/ip_forward
+  if has4; then
+    ip addr replace "$address/30" dev eth0
+    ip route replace default via "$gateway"
+    echo 1 >/proc/sys/net/ipv4/ip_forward
+  fi
+  if has6; then
+    # An address of a new bridge serves at once.
+    echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+    echo 0 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+    ip -6 addr replace "$address6/64" dev eth0 nodad
+    ip -6 route replace default via "$gateway6"
+    echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+  fi
+}
+
+# The other end of the link of a node.
+link_to() { # NODE INTERFACE
+  of_node "$1"
+  ip link set "$2" up
+  if has4; then ip addr add "$gateway/30" dev "$2"; fi
+  if has6; then
+    # The machine may have turned IPv6 off for new links.
+    echo 0 >"/proc/sys/net/ipv6/conf/$2/disable_ipv6"
+    ip -6 addr add "$gateway6/64" dev "$2" nodad
+  fi
 }
 
 begin_containers() {
@@ -431,13 +493,15 @@ has_own_network() { # PID
 # The first process of another node, and its link, by which this one is its router.
 add_node() { # NODE
   local first veth=node$1
+  of_node "$1"
   unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" node "$1" >"$state/log/node$1/inside" 2>&1 </dev/null &
   first=$!
   wait_for 30 has_own_network $first
   ip link add "$veth" type veth peer name eth0 netns $first
-  ip addr add "$net.$1.1/30" dev "$veth"
-  ip link set "$veth" up
-  ip route replace "$pods.$1.0/24" via "$net.$1.2"
+  link_to "$1" "$veth"
+  if has4; then ip route replace "$range" via "$address"; fi
+  if has6; then ip -6 route replace "$range6" via "$address6"; fi
+  of_node 1
 }
 
 inside() {
@@ -576,13 +640,29 @@ has_started_or_ended() { # NODE PROCESS
   [ -e "$state/run/node$1/started" ] || [ ! -e "/proc/$2" ]
 }
 
-up() { # [NODES]
+# What a cluster that is up already has, and what was said.
+check_same() { # WHAT FOUND [WANTED]
+  [ -z "${3:-}" ] || [ "$2" = "$3" ] || fail "is up with the $1 $2 and not $3: \`cluster.sh down\` ends it"
+}
+
+up() { # [NODES] [--family FAMILY] [--domain DOMAIN]
   [ "$(id -u)" = 0 ] || fail "a real node needs root"
   ((${#state} <= 70)) || fail "the path of \$WEIGH_CLUSTER is too long for the sockets in it: $state"
-  local wanted=${1:-1}
+  local count="" kind="" names=""
+  while (($#)); do
+    case $1 in
+      --family) kind=${2:-}; [[ $kind =~ ^(ipv4|ipv6|dual)$ ]] || fail "expected --family ipv4, ipv6 or dual, found \`$kind\`"; shift ;;
+      --domain) names=${2:-}; [[ $names =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || fail "expected --domain with a name such as corp.internal, found \`$names\`"; shift ;;
+      *) [ -z "$count" ] || fail "expected: up [NODES] [--family ipv4|ipv6|dual] [--domain DOMAIN], found \`$1\`"; count=$1 ;;
+    esac
+    shift
+  done
+  local wanted=${count:-1}
   [[ $wanted =~ ^[1-9]$ ]] && ((wanted <= most)) || fail "expected 1 to $most nodes, found \`$wanted\`"
   if [ -e "$state/run/started" ] && ask --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
-    [ $# = 0 ] || [ "$wanted" = "$(nodes)" ] || fail "is up with $(nodes) nodes and not $wanted: \`cluster.sh down\` ends it"
+    check_same "number of nodes" "$(nodes)" "$count"
+    check_same family "$(family)" "$kind"
+    check_same domain "$(domain)" "$names"
     say "is up already"
     return
   fi
@@ -593,6 +673,8 @@ up() { # [NODES]
     fail "another cluster runs on this machine (kubepods or weigh-node* in /sys/fs/cgroup)"
   mkdir -p "$state/run"
   echo "$wanted" >"$state/run/nodes"
+  echo "${kind:-ipv4}" >"$state/run/family"
+  echo "${names:-cluster.local}" >"$state/run/domain"
   configure
   local first veth pause each
   pause=$(mktemp -d)
@@ -611,11 +693,17 @@ up() { # [NODES]
   wait_for 30 has_own_network $first
   veth=weigh$first
   ip link add "$veth" type veth peer name eth0 netns $first
-  ip addr add $net.0.1/30 dev "$veth"
-  ip link set "$veth" up
-  ip route replace $pods.0.0/16 via "$node"
-  ip route replace $services.0.0/16 via "$node"
-  ((wanted == 1)) || ip route replace $net.0.0/16 via "$node"
+  link_to 1 "$veth"
+  if has4; then
+    ip route replace $pods.0.0/16 via "$address"
+    ip route replace $services.0.0/16 via "$address"
+    ((wanted == 1)) || ip route replace $net.0.0/16 via "$address"
+  fi
+  if has6; then
+    ip -6 route replace $pods6::/48 via "$address6"
+    ip -6 route replace $services6::/112 via "$address6"
+    ((wanted == 1)) || ip -6 route replace $net6::/48 via "$address6"
+  fi
   for each in $(seq "$wanted"); do
     wait_for 150 has_started_or_ended "$each" $first
     [ -e "$state/run/node$each/started" ] || fail "the cluster did not start: $(tail -q -n 2 "$state/log/inside" "$state/log"/node*/inside 2>/dev/null)"
@@ -652,8 +740,10 @@ expect() { # NUMBER WORDS
 }
 
 case ${1:-} in
-  build | down | inside) "$1" ;;
-  up) (($# <= 2)) || fail "expected: up [NODES]"; shift; up "$@" ;;
+  # The registry is for tests of images that need a password. A cluster starts without it.
+  build) build docker-registry ;;
+  down | inside) "$1" ;;
+  up) shift; up "$@" ;;
   node) node "$2" ;;
   image) shift; (($# >= 3)) || fail "expected: image NAME FOLDER PROGRAM [ARG…]"; image "$@" ;;
   program) expect 2 "program NAME PROGRAM"; program "$2" "$3" ;;

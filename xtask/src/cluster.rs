@@ -16,6 +16,13 @@ pub(crate) enum Cluster {
         /// Number of nodes: 1, 2 or 3. By default 1, or all nodes of a cluster that is up already.
         #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=3))]
         nodes: Option<u32>,
+        /// Addresses of nodes, pods and Services. `ipv6` is a cluster without IPv4, and `dual` has IPv4 first. By
+        /// default ipv4.
+        #[arg(long, value_name = "FAMILY", value_parser = ["ipv4", "ipv6", "dual"])]
+        family: Option<String>,
+        /// The DNS domain of the cluster, such as corp.internal. By default cluster.local.
+        #[arg(long, value_name = "DOMAIN")]
+        domain: Option<String>,
     },
     /// Stop the cluster. Its programs and images stay.
     Down,
@@ -36,7 +43,19 @@ pub(crate) fn run(what: &Cluster) -> anyhow::Result<()> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/cluster/cluster.sh");
     let mut command = Command::new(script);
     match what {
-        Cluster::Up { nodes } => command.arg("up").args(nodes.map(|it| it.to_string())),
+        Cluster::Up {
+            nodes,
+            family,
+            domain,
+        } => {
+            command.arg("up").args(nodes.map(|it| it.to_string()));
+            for (option, value) in [("--family", family), ("--domain", domain)] {
+                if let Some(value) = value {
+                    command.args([option, value]);
+                }
+            }
+            &mut command
+        }
         Cluster::Down => command.arg("down"),
         Cluster::Image { name, program } => command.arg("program").arg(name).arg(program),
     };

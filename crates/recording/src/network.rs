@@ -105,6 +105,9 @@ pub struct PlacedText {
     pub pod: String,
     /// The name of the node. Absent before the cluster placed the pod.
     pub node: Option<String>,
+    /// The IP address of the pod, of the first family of the cluster. Absent in older recordings, and before the
+    /// pod had an address.
+    pub address: Option<String>,
     /// The number of the round, from 1. Absent in older recordings.
     pub round: Option<u32>,
     /// The name of the variant. Absent for a generator.

@@ -160,6 +160,7 @@ pub(crate) fn placed_text(
     PlacedText {
         pod: pod.name.clone(),
         node: pod.node.clone(),
+        address: pod.ip.clone(),
         round: Some(round),
         variant,
         system: system.to_owned(),

@@ -37,7 +37,7 @@ impl Node {
     }
 
     /// Starts a lab of two null servers in pods, the second one 2 ms later.
-    fn lab(&self, folder: &Path, seconds: u32, rounds: u32) -> Child {
+    pub(crate) fn lab(&self, folder: &Path, seconds: u32, rounds: u32) -> Child {
         self.lab_of(
             folder,
             &format!("rate: 100/s, duration: {seconds}s"),

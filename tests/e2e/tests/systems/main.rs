@@ -5,6 +5,7 @@ mod charts;
 mod graphiql_page;
 mod kubernetes;
 mod kubernetes_access;
+mod kubernetes_families;
 mod kubernetes_injection;
 mod kubernetes_istio;
 mod kubernetes_nodes;

@@ -34,6 +34,12 @@ impl Node {
     /// Starts a cluster of this many nodes, or records why the calling test does not run.
     #[track_caller]
     pub(crate) fn with(nodes: u32) -> Option<Node> {
+        Node::up_with(&[&nodes.to_string()])
+    }
+
+    /// Starts a cluster with these arguments of `cluster.sh up`, or records why the calling test does not run.
+    #[track_caller]
+    pub(crate) fn up_with(arguments: &[&str]) -> Option<Node> {
         let state = Node::folder();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
         if !state.join("bin/kubelet").exists() {
@@ -53,7 +59,7 @@ impl Node {
             // A failed test has brought the cluster down nevertheless.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        node.call(&["up", &nodes.to_string()]);
+        node.call(&[&["up"], arguments].concat());
         Some(node)
     }
 
@@ -74,6 +80,18 @@ impl Node {
             .output()
             .expect("kubectl starts");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Pushes an image of the node to a registry without TLS. `user` is `NAME:PASSWORD`.
+    pub(crate) fn push(&self, image: &str, to: &str, user: &str) {
+        let ended = Command::new("ctr")
+            .arg("--address")
+            .arg(self.state.join("run/node1/containerd.sock"))
+            .args(["--namespace", "k8s.io", "images", "push", "--plain-http"])
+            .args(["--user", user, to, image])
+            .status()
+            .expect("ctr starts");
+        assert!(ended.success(), "{image} is not pushed to {to}");
     }
 
     /// Makes an image of a program of this checkout.

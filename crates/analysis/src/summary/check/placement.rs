@@ -125,6 +125,7 @@ mod tests {
         PlacedText {
             pod: format!("{variant}-{round}"),
             node: Some(node.to_owned()),
+            address: None,
             round: Some(round),
             variant: Some(variant.to_owned()),
             system: system.to_owned(),
