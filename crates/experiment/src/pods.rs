@@ -9,6 +9,7 @@
 //! | the generator that ended a round, if one was lost | [`loss`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
+//! | the domain in the names of their Services | [`cluster_domain`] |
 //! | the time limits of pods | [`waits`] |
 //! | the input of a generator | [`generator_job`], [`round_spec`], [`load_spec`], [`meeting`], [`packed_files`] |
 //! | a single load without systems | [`single_load`] |
@@ -22,6 +23,7 @@ mod fake_api;
 
 pub mod barrier;
 pub mod cleanup_task;
+pub mod cluster_domain;
 pub mod generator_job;
 pub mod load_spec;
 mod loss;

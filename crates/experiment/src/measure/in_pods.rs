@@ -461,6 +461,7 @@ impl Experiment<'_> {
                 sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
                 stage.waits.met(),
             ),
+            domain: stage.domain().to_owned(),
         };
         let spec = RoundSpec::of(lab, self.session.seed, &stage.files, &source.settings, this);
         let mut readings = Readings::default();

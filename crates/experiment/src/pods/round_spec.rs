@@ -8,6 +8,7 @@ use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
+use super::cluster_domain;
 use super::meeting::Meeting;
 use super::packed_files::{self, FileOfLab, PackedFiles, PackingList, SECRET_BYTES_MOST};
 use crate::files::Unwritten;
@@ -37,6 +38,8 @@ pub struct RoundSpec {
     rounds: u32,
     /// The address of each system of each variant.
     places: Vec<Place>,
+    /// The DNS domain in the host names of manifests. `None` for a lab without manifests.
+    domain: Option<String>,
 }
 
 /// The address of a system of a variant.
@@ -55,6 +58,8 @@ pub(crate) struct ThisRound {
     pub(crate) variants: Vec<String>,
     pub(crate) places: Vec<Place>,
     pub(crate) meeting: Meeting,
+    /// The DNS domain of the cluster.
+    pub(crate) domain: String,
 }
 
 /// Refuses a lab with files, or with other input of its generators, that are too large for a cluster.
@@ -96,6 +101,7 @@ pub fn check_files(
             "0".repeat(64),
             Duration::from_secs(999),
         ),
+        domain: lab.pods.cluster_domain.clone().unwrap_or_default(),
     };
     // The list has the same length for all files.
     let list = PackedFiles::of([])?.list().clone();
@@ -139,6 +145,19 @@ impl RoundSpec {
             round: round.number,
             rounds: lab.rounds,
             places: round.places,
+            domain: cluster_domain::matters_to(lab).then_some(round.domain),
+        }
+    }
+
+    /// Refuses a run that expected another DNS domain than the cluster of this pod has. `resolver` is the text of
+    /// [`cluster_domain::RESOLVER`].
+    ///
+    /// # Errors
+    /// The reason as a sentence.
+    pub fn check_domain(&self, resolver: &str) -> Result<(), String> {
+        match &self.domain {
+            Some(domain) => cluster_domain::check(domain, resolver),
+            None => Ok(()),
         }
     }
 
@@ -246,6 +265,7 @@ mod tests {
                 "t".to_owned(),
                 Duration::from_secs(60),
             ),
+            domain: "cluster.local".to_owned(),
         };
         let packed = PackedFiles::of(files().iter().map(|(path, content)| (path, content)));
         let packed = packed.expect("they fit");

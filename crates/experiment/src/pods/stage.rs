@@ -25,9 +25,11 @@ mod images;
 pub(crate) mod losses;
 mod manifests;
 mod node_history;
+mod remedy;
 mod start;
 
 use self::node_history::NodeHistory;
+use super::cluster_domain;
 use super::manifests::OfSystems;
 use super::packed_files::{PackedFiles, PackingList};
 use super::round_spec::BARRIER_PORT;
@@ -86,11 +88,11 @@ impl PodsSpec {
     #[must_use]
     pub fn of(lab: &lab::Lab) -> PodsSpec {
         // Only in a pod, this file names the domain of the cluster.
-        let resolver = std::fs::read_to_string("/etc/resolv.conf").ok();
+        let resolver = std::fs::read_to_string(cluster_domain::RESOLVER).ok();
         PodsSpec {
             limits: GeneratorLimits::of(lab.threads, lab.all().count()),
             pods: lab.pods.clone(),
-            domain: cluster_domain(lab, resolver.as_deref()),
+            domain: cluster_domain::expected(lab, resolver.as_deref()),
         }
     }
 }
@@ -305,6 +307,11 @@ impl<'c> Stage<'c> {
     /// The address of the first generator, used by the barrier.
     pub fn barrier(&self) -> SocketAddr {
         self.services[&self.barrier_name()]
+    }
+
+    /// The DNS domain in the host names of manifests.
+    pub(crate) fn domain(&self) -> &str {
+        &self.spec.domain
     }
 
     /// The address of a system's Service.
@@ -525,37 +532,4 @@ fn may_overlap(systems: &[PodState], generators: &[PodState]) -> bool {
     let nodes: BTreeSet<&Option<String>> = nodes.collect();
     let is_guaranteed = |pod: &PodState| pod.qos.as_deref() == Some("Guaranteed");
     nodes.len() == 1 && !generators.is_empty() && systems.iter().all(is_guaranteed)
-}
-
-/// The DNS domain of a cluster: of the lab, of the pod of this process, or the usual domain. `resolver` is the
-/// text of `/etc/resolv.conf`.
-fn cluster_domain(lab: &lab::Lab, resolver: Option<&str>) -> String {
-    let own = lab.pods.cluster_domain.clone();
-    let found = || resolver.and_then(domain_of_pod);
-    own.or_else(found)
-        .unwrap_or_else(|| "cluster.local".to_owned())
-}
-
-/// The domain in the `/etc/resolv.conf` of a pod. It searches `svc.DOMAIN` after `NAMESPACE.svc.DOMAIN`.
-fn domain_of_pod(resolver: &str) -> Option<String> {
-    let lines = resolver.lines().map(str::trim);
-    let mut names = lines
-        .filter_map(|line| line.strip_prefix("search"))
-        .flat_map(str::split_whitespace);
-    let domain = names.find_map(|name| name.strip_prefix("svc."))?;
-    let domain = domain.trim_end_matches('.');
-    (!domain.is_empty()).then(|| domain.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pod_knows_the_domain_of_its_cluster_and_a_machine_does_not() {
-        let pod = "search space.svc.corp.internal svc.corp.internal corp.internal\nnameserver 10.96.0.10\noptions ndots:5\n";
-        assert_eq!(domain_of_pod(pod).as_deref(), Some("corp.internal"));
-        let machine = "search example.com\nnameserver 192.0.2.1\n";
-        assert_eq!(domain_of_pod(machine), None);
-    }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cluster::ClusterError;
-use cluster::state::{Phase, PodState, advice_on};
+use cluster::state::{Phase, PodState};
 use model::InvalidKind;
 
 use super::waits::{PodWaits, REFUSED_WITHIN, SEEN_WITHIN, TROUBLED_WITHIN};
@@ -153,10 +153,6 @@ impl StartProgress {
             return;
         };
         let is_silent = log.as_ref().is_none_or(|log| log.last_lines.is_empty());
-        if let Some(log) = &log {
-            let advice = log.last_lines.iter().map(|line| advice_on(line));
-            reason.push_str(advice.max_by_key(|advice| advice.len()).unwrap_or_default());
-        }
         if let Some(warning) = warning.filter(|it| is_silent && !reason.contains(it.as_str())) {
             *reason = format!(
                 "{}. The cluster reports: {warning}",
@@ -164,6 +160,22 @@ impl StartProgress {
             );
         }
         *pod_log = log;
+    }
+
+    /// Adds the remedy for a failure, which `remedy` knows from the reason and the log.
+    pub(super) fn add_remedy(&mut self, index: usize, remedy: impl FnOnce(&str) -> String) {
+        if let State::Failed {
+            pod_log, reason, ..
+        } = &mut self.states[index]
+        {
+            let log = pod_log.iter().flat_map(|log| &log.last_lines);
+            let lines: Vec<&str> = [&**reason]
+                .into_iter()
+                .chain(log.map(String::as_str))
+                .collect();
+            let remedy = remedy(&lines.join("\n"));
+            reason.push_str(&remedy);
+        }
     }
 
     /// The pod with warnings to read: it has a node and has not started for some time.

@@ -1,6 +1,7 @@
 //! `weigh generator`: one of the generators of a round, in a pod. Started by `weigh lab --on kubernetes`, not
 //! by users.
 
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::measure::{Experiment, Peers};
 use experiment::pods::barrier::GeneratorBarrier;
+use experiment::pods::cluster_domain;
 use experiment::pods::generator_job::{self, GeneratorJob};
 use experiment::pods::result;
 use experiment::pods::round_spec::RoundSpec;
@@ -76,6 +78,9 @@ fn of_round(
     stop: &StopSignal,
 ) -> Result<Recording, Failure> {
     let shard = spec.meeting.shard(args.index).map_err(Failure::bad_input)?;
+    // Only a pod of the cluster knows its domain. The load has not begun yet.
+    let resolver = fs::read_to_string(cluster_domain::RESOLVER).unwrap_or_default();
+    spec.check_domain(&resolver).map_err(Failure::not_ready)?;
     let addresses = Addresses::unasked(lab)?;
     let barrier = GeneratorBarrier::join(shard, &spec.meeting.barrier(args.listen))
         .map_err(Failure::not_ready)?;

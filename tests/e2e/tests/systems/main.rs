@@ -11,6 +11,7 @@ mod kubernetes_istio;
 mod kubernetes_nodes;
 mod kubernetes_pods;
 mod kubernetes_reasons;
+mod kubernetes_reports;
 mod layers;
 mod node;
 mod outside;

@@ -11,13 +11,14 @@ use cluster::event::last_warning;
 use cluster::generators::GENERATORS;
 use cluster::kubelet::Readings;
 use cluster::rule::explained;
-use cluster::state::{Phase, PodState, advice_on};
+use cluster::state::{Phase, PodState};
 use recording::Recording;
 
 use super::super::loss::{self, Loss};
 use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
 use super::losses::LostNodes;
+use super::remedy::Origin;
 use super::start::LOOK_CLOSELY;
 use super::{LOOK, READ, RoundError, RunningPods, Stage};
 use crate::environment::instant;
@@ -187,7 +188,8 @@ impl Stage<'_> {
             match pod.is_untaken() {
                 true => RoundError::Lost(words),
                 false => RoundError::Generator(format!(
-                    "{words}. If an autoscaler adds nodes, give it time with `--pods-within`"
+                    "{words}. If an autoscaler adds nodes, give it time with `--pods-within`{}",
+                    self.remedy_for(pod, Origin::Generator, &words)
                 )),
             }
         })
@@ -216,7 +218,9 @@ impl Stage<'_> {
                 "has not started after {seconds} s{}{warning}",
                 why_coming(pod)
             );
-            self.named(*index, &format!("{}, {why}", pod.placed()))
+            let words = format!("{}, {why}", pod.placed());
+            let remedy = self.remedy_for(pod, Origin::Generator, &words);
+            self.named(*index, &format!("{words}{remedy}"))
         })
     }
 
@@ -292,9 +296,11 @@ impl Stage<'_> {
         let log = self.log_of(pod).map(|log| log.last_lines.join("\n"));
         let words = match result::last_words(&log.unwrap_or_default()) {
             words if words.is_empty() => words,
-            words => format!(". Its output: {words}{}", advice_on(&words)),
+            words => format!(". Its output: {words}"),
         };
-        self.named(*index, &format!("{}, {why}{words}", pod.placed()))
+        let words = format!("{}, {why}{words}", pod.placed());
+        let remedy = self.remedy_for(pod, Origin::Generator, &words);
+        self.named(*index, &format!("{words}{remedy}"))
     }
 
     /// The result of a generator that has ended. Its last lines may arrive a moment after its end, because the pod

@@ -87,6 +87,8 @@ impl<'c> Stage<'c> {
         let own = self.pods_of(one, pods);
         if let Some(pod) = progress.look(index, one, self.count_of(one), &own) {
             progress.add_words(index, self.log_of(pod), self.warning_about(pod));
+            let origin = self.origin_of(one);
+            progress.add_remedy(index, |words| self.remedy_for(pod, origin, words));
         }
         if let Some(pod) = progress.due_for_warning(index, &own)
             && let Some(trouble) = self.trouble_of(pod)
