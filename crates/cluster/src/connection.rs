@@ -1,6 +1,7 @@
 //! A connection to the API server. It survives short outages of the API server.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{Method, Request, header};
@@ -8,10 +9,12 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
 use crate::event::Event;
+use crate::followed_log::FollowedLog;
 use crate::node;
 use crate::proxy::{ProxyVariables, proxy_url_of};
 use crate::rule::Rule;
@@ -44,6 +47,8 @@ pub struct ApiConnection {
     client: Client,
     namespace: String,
     is_stopped: Box<dyn Fn() -> bool>,
+    /// Wakes a pause when a followed log is whole.
+    arrived: Arc<Notify>,
 }
 
 /// The effect of a stop request on a call.
@@ -137,6 +142,7 @@ impl ApiConnection {
             runtime,
             client,
             is_stopped,
+            arrived: Arc::default(),
         })
     }
 
@@ -213,6 +219,26 @@ impl ApiConnection {
         let path = self.log_path(pod);
         let query = container.map_or_else(String::new, |name| format!("?container={name}"));
         self.text_at(&what, &format!("{path}{query}"))
+    }
+
+    /// Follows the log of a container of a pod until a line equals `last_line`. `None` for the only container.
+    #[must_use]
+    pub fn follow_log(
+        &self,
+        pod: &str,
+        container: Option<&str>,
+        last_line: &'static str,
+    ) -> FollowedLog {
+        let of = container.map_or_else(String::new, |name| format!("&container={name}"));
+        let path = format!("{}?follow=true{of}", self.log_path(pod));
+        let arrived = Arc::clone(&self.arrived);
+        FollowedLog::start(&self.runtime, self.client.clone(), path, last_line, arrived)
+    }
+
+    /// Returns a followed log. `None` if its connection has ended before its last line.
+    #[must_use]
+    pub fn followed(&self, log: FollowedLog) -> Option<String> {
+        log.wait(&self.runtime)
     }
 
     fn log_path(&self, pod: &str) -> String {
@@ -438,6 +464,14 @@ impl ApiConnection {
     pub fn pause(&self, long: Duration) {
         self.runtime
             .block_on(async { tokio::time::sleep(long).await });
+    }
+
+    /// Waits, at most until a followed log is whole.
+    pub fn pause_for_log(&self, most: Duration) {
+        self.runtime.block_on(async {
+            // The caller looks again in both cases.
+            let _woken = tokio::time::timeout(most, self.arrived.notified()).await;
+        });
     }
 
     /// True if the user wants to stop.

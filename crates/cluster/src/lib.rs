@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the requests to the API, and the permission of each | [`call`] |
 //! | a connection that survives short outages of the API server | [`connection`] |
+//! | the log of a running container | [`followed_log`] |
 //! | the proxy on the way to the API server | `proxy` |
 //! | one owner of all objects of a run, so that no object is left | [`owner`] |
 //! | pods, Deployments and Services of measured systems | [`workload`] |
@@ -25,6 +26,7 @@ pub mod call;
 pub mod connection;
 mod error;
 pub mod event;
+pub mod followed_log;
 pub mod generators;
 pub mod image_pull;
 pub mod kubelet;

@@ -187,6 +187,29 @@ fn the_log_of_a_pod_is_read_from_its_end() {
 }
 
 #[test]
+fn a_followed_log_is_whole_with_its_last_line_and_not_without_it() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let path = "/api/v1/namespaces/space/pods/p/log?generator".to_owned();
+    let followed = |text: &str, last_line: &'static str| {
+        api.set(|state| {
+            state.objects.insert(path.clone(), json!(text));
+        });
+        let log = connection.follow_log("p", Some("generator"), last_line);
+        connection.followed(log)
+    };
+    let whole = followed("one\ntwo\nend\nmore", "end");
+    assert!(
+        whole.is_some_and(|log| log.starts_with("one\ntwo\nend\n")),
+        "all lines up to the last one"
+    );
+    assert_eq!(followed("one\nend", "end").as_deref(), Some("one\nend"));
+    assert_eq!(followed("one\nthe end", "end"), None);
+    let unknown = connection.follow_log("unknown", None, "end");
+    assert_eq!(connection.followed(unknown), None);
+}
+
+#[test]
 fn the_log_of_one_of_several_containers_is_asked_for_by_name() {
     let api = Api::start();
     let connection = api.connection(false);

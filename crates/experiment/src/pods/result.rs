@@ -16,7 +16,8 @@ use crate::digest::sha256;
 use crate::files::{packed, unpacked};
 
 const BEGIN: &str = "-----BEGIN WEIGH RESULT";
-const END: &str = "-----END WEIGH RESULT-----";
+/// The last line of a result.
+pub(super) const END: &str = "-----END WEIGH RESULT-----";
 /// Length of a line in bytes. Container runtimes cut lines at 16 KiB.
 const LINE: usize = 8 * 1024;
 /// Maximum size of a compressed result in bytes. Writing it takes about a second, so a kubelet that looks for

@@ -193,6 +193,19 @@ mod tests {
     }
 
     #[test]
+    fn a_result_counts_before_the_kubelet_reports_the_end_of_the_generator() {
+        let recording = SampleRun::load_alone(true);
+        let log = log_of(&recording);
+        let (sent, notes) = sent(&[], move |_, _, _| PlayedEnd::Written(log.clone()));
+        let sent = sent.unwrap_or_else(|failure| panic!("{}", failure.message));
+        let json = |it: &Recording| serde_json::to_vec(it).expect("JSON");
+        for (_, shard) in &sent.shards {
+            assert!(json(shard) == json(&recording), "the recording differs");
+        }
+        assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
     fn a_rotated_log_is_a_loss() {
         let log = log_of(&SampleRun::load_alone(true));
         let end = log.lines().skip(2).collect::<Vec<_>>().join("\n");

@@ -20,6 +20,7 @@ use cluster::{ApiConnection, ClusterError, Run};
 use recording::{ClusterText, NodeText, PlacedText};
 use serde_json::Value;
 
+mod followed;
 mod generators;
 mod images;
 pub(crate) mod losses;

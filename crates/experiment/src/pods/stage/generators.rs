@@ -17,6 +17,7 @@ use recording::Recording;
 use super::super::loss::{self, Loss};
 use super::super::waits::{REFUSED_WITHIN, TROUBLED_WITHIN};
 use super::super::{result, round_spec};
+use super::followed::FollowedResults;
 use super::losses::LostNodes;
 use super::remedy::Origin;
 use super::start::LOOK_CLOSELY;
@@ -82,20 +83,26 @@ impl Stage<'_> {
         up.owner
             .create(Resource::Secrets, generators.secret(&STANDARD.encode(text)))?;
         up.owner.create(Resource::Jobs, generators.job())?;
-        let pods = self.watch(up, &generators.object, readings)?;
+        let mut results = FollowedResults::new(self.connection());
+        let pods = self.watch(up, &generators.object, readings, &mut results)?;
         let mut recordings = Vec::new();
         for pod in &pods {
-            recordings.push(self.result_of(pod)?);
+            recordings.push(match results.take(pod) {
+                Some(bytes) => recording_of(pod, bytes)?,
+                None => self.result_of(pod)?,
+            });
         }
         Ok((recordings, pods))
     }
 
-    /// Waits until all generators have finished. Returns their pods, in the order of their shards.
+    /// Waits until all generators have finished, or their results have arrived. Returns their pods, in the order of
+    /// their shards.
     fn watch(
         &self,
         up: &RunningPods<'_, '_>,
         job: &str,
         readings: &mut Readings,
+        results: &mut FollowedResults<'_>,
     ) -> Result<Vec<PodState>, RoundError> {
         let mut arrival = Arrival::new();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
@@ -119,7 +126,8 @@ impl Stage<'_> {
             if !is_overdue && let Some(loss) = self.cause_of(loss::losses(&seen, &now), job) {
                 return Err(self.of_loss(&loss, &now, job));
             }
-            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
+            results.look(now.values());
+            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded || results.has(pod);
             if now.len() == self.generators as usize && now.values().all(is_done) {
                 return Ok(now.into_values().collect());
             }
@@ -138,7 +146,7 @@ impl Stage<'_> {
             let is_sending = |pod: &PodState| matches!(pod.phase, Phase::Running | Phase::Ready);
             let are_all = seen.len() == self.generators as usize;
             self.connection()
-                .pause(match are_all && seen.values().all(is_sending) {
+                .pause_for_log(match are_all && seen.values().all(is_sending) {
                     true => LOOK,
                     false => LOOK_CLOSELY,
                 });
