@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use model::PodSettings;
 use serde_json::{Value, json};
 
-use crate::pod_settings::{PodSettings, away_from_systems, never_root, without_rights};
+use crate::pod_settings::{apply, away_from_systems, never_root, without_rights};
 use crate::workload::{GRACE_S, SERVES};
 
 /// The label of all generators of a Job, used to spread them over nodes.
@@ -136,7 +137,7 @@ impl Generators {
                 ],
             },
         });
-        self.settings.apply(&mut template, false);
+        apply(&self.settings, &mut template, false);
         template
     }
 

@@ -1,5 +1,6 @@
-//! Settings of pods that a user may change, and the defaults that a hardened namespace accepts.
+//! The settings of a user in the template of a pod, and the defaults that a hardened namespace accepts.
 
+use model::PodSettings;
 use serde_json::{Value, json};
 
 use crate::owner::MANAGED_BY;
@@ -19,100 +20,67 @@ const NO_SIDECAR: [(&str, &str); 4] = [
     ("consul.hashicorp.com/connect-inject", "false"),
 ];
 
-/// Settings of pods, in the form of the API. `None` keeps the default.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PodSettings {
-    /// `nodeSelector`, a mapping.
-    pub node_selector: Option<Value>,
-    /// `affinity`, which replaces the default.
-    pub affinity: Option<Value>,
-    /// `tolerations`, a list.
-    pub tolerations: Option<Value>,
-    /// `topologySpreadConstraints`, which replace the default.
-    pub topology_spread: Option<Value>,
-    /// `priorityClassName`.
-    pub priority_class: Option<String>,
-    /// `runtimeClassName`.
-    pub runtime_class: Option<String>,
-    /// `serviceAccountName`.
-    pub service_account: Option<String>,
-    /// The names in `imagePullSecrets`.
-    pub image_pull_secrets: Vec<String>,
-    /// Labels, a mapping.
-    pub labels: Option<Value>,
-    /// Annotations, a mapping.
-    pub annotations: Option<Value>,
-    /// `securityContext` of the pod, a mapping. Its members replace default members.
-    pub security_context: Option<Value>,
-    /// `securityContext` of the container, a mapping. Its members replace default members.
-    pub container_security_context: Option<Value>,
-    /// `resources.requests`, a mapping. Its members replace default members.
-    pub requests: Option<Value>,
-    /// `resources.limits`, a mapping. Its members replace default members.
-    pub limits: Option<Value>,
-    /// True if a mesh may add its containers. `None` for the default.
-    pub sidecars: Option<bool>,
+/// Changes a template: an object with `metadata` and with the `spec` of a pod with one container. The
+/// labels of the template stay.
+pub(crate) fn apply(settings: &PodSettings, template: &mut Value, sidecars_by_default: bool) {
+    let labels = template["metadata"]["labels"].take();
+    if !settings.sidecars.unwrap_or(sidecars_by_default) {
+        forbid_sidecars(template);
+    }
+    extend(
+        &mut template["metadata"],
+        "labels",
+        settings.labels.as_ref(),
+    );
+    extend(&mut template["metadata"], "labels", Some(&labels));
+    extend(
+        &mut template["metadata"],
+        "annotations",
+        settings.annotations.as_ref(),
+    );
+    let spec = &mut template["spec"];
+    for (member, value) in [
+        ("nodeSelector", &settings.node_selector),
+        ("affinity", &settings.affinity),
+        ("tolerations", &settings.tolerations),
+        ("topologySpreadConstraints", &settings.topology_spread),
+    ] {
+        if let Some(value) = value {
+            spec[member] = value.clone();
+        }
+    }
+    for (member, name) in [
+        ("priorityClassName", &settings.priority_class),
+        ("runtimeClassName", &settings.runtime_class),
+        ("serviceAccountName", &settings.service_account),
+    ] {
+        if let Some(name) = name {
+            spec[member] = json!(name);
+        }
+    }
+    let secrets = settings.image_pull_secrets.iter();
+    let secrets: Vec<Value> = secrets.map(|name| json!({"name": name})).collect();
+    if !secrets.is_empty() {
+        spec["imagePullSecrets"] = Value::Array(secrets);
+    }
+    extend(spec, "securityContext", settings.security_context.as_ref());
+    apply_to_container(settings, &mut spec["containers"][0]);
 }
 
-impl PodSettings {
-    /// Changes a template: an object with `metadata` and with the `spec` of a pod with one container. The
-    /// labels of the template stay.
-    pub(crate) fn apply(&self, template: &mut Value, sidecars_by_default: bool) {
-        let labels = template["metadata"]["labels"].take();
-        if !self.sidecars.unwrap_or(sidecars_by_default) {
-            forbid_sidecars(template);
-        }
-        extend(&mut template["metadata"], "labels", self.labels.as_ref());
-        extend(&mut template["metadata"], "labels", Some(&labels));
-        extend(
-            &mut template["metadata"],
-            "annotations",
-            self.annotations.as_ref(),
-        );
-        let spec = &mut template["spec"];
-        for (member, value) in [
-            ("nodeSelector", &self.node_selector),
-            ("affinity", &self.affinity),
-            ("tolerations", &self.tolerations),
-            ("topologySpreadConstraints", &self.topology_spread),
-        ] {
-            if let Some(value) = value {
-                spec[member] = value.clone();
-            }
-        }
-        for (member, name) in [
-            ("priorityClassName", &self.priority_class),
-            ("runtimeClassName", &self.runtime_class),
-            ("serviceAccountName", &self.service_account),
-        ] {
-            if let Some(name) = name {
-                spec[member] = json!(name);
-            }
-        }
-        let secrets = self.image_pull_secrets.iter();
-        let secrets: Vec<Value> = secrets.map(|name| json!({"name": name})).collect();
-        if !secrets.is_empty() {
-            spec["imagePullSecrets"] = Value::Array(secrets);
-        }
-        extend(spec, "securityContext", self.security_context.as_ref());
-        self.apply_to_container(&mut spec["containers"][0]);
+fn apply_to_container(settings: &PodSettings, container: &mut Value) {
+    extend(
+        container,
+        "securityContext",
+        settings.container_security_context.as_ref(),
+    );
+    let resources = &mut container["resources"];
+    // A limit without a request is also the request. The default request could be larger.
+    let requests = resources.get_mut("requests").and_then(Value::as_object_mut);
+    if let (Some(Value::Object(limits)), Some(requests)) = (&settings.limits, requests) {
+        requests.retain(|name, _| !limits.contains_key(name));
     }
-
-    fn apply_to_container(&self, container: &mut Value) {
-        extend(
-            container,
-            "securityContext",
-            self.container_security_context.as_ref(),
-        );
-        let resources = &mut container["resources"];
-        // A limit without a request is also the request. The default request could be larger.
-        let requests = resources.get_mut("requests").and_then(Value::as_object_mut);
-        if let (Some(Value::Object(limits)), Some(requests)) = (&self.limits, requests) {
-            requests.retain(|name, _| !limits.contains_key(name));
-        }
-        extend(resources, "requests", self.requests.as_ref());
-        extend(resources, "limits", self.limits.as_ref());
-    }
+    extend(resources, "requests", settings.requests.as_ref());
+    extend(resources, "limits", settings.limits.as_ref());
 }
 
 /// Adds the labels and annotations that forbid the sidecars of meshes to an object with `metadata`.
@@ -220,7 +188,7 @@ mod tests {
             service_account: Some("runner".to_owned()),
             ..PodSettings::default()
         };
-        settings.apply(&mut changed, false);
+        apply(&settings, &mut changed, false);
         let (metadata, spec) = (&changed["metadata"], &changed["spec"]);
         assert_eq!(metadata["labels"]["own"], "a", "labels of the run stay");
         assert_eq!(metadata["labels"]["team"], "x");
@@ -246,7 +214,7 @@ mod tests {
     #[test]
     fn settings_that_are_left_out_change_nothing() {
         let mut changed = template();
-        PodSettings::default().apply(&mut changed, true);
+        apply(&PodSettings::default(), &mut changed, true);
         assert_eq!(changed, template());
     }
 }

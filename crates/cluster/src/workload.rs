@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::PodSettings;
 use serde_json::{Value, json};
 
 use crate::call::Resource;
 use crate::pod_settings::{
-    PART, PodSettings, near_node, near_part, never_root, shielded, without_rights,
+    PART, apply, near_node, near_part, never_root, shielded, without_rights,
 };
 
 /// The label for the pod selector of a Service. Its value is the name of the Service.
@@ -169,7 +170,7 @@ impl Workload {
     fn template(&self, restart: &str) -> Value {
         let labels = json!({SERVES: self.name, PART: self.part});
         let mut template = json!({"metadata": {"labels": labels}, "spec": self.pod_spec(restart)});
-        self.settings.apply(&mut template, true);
+        apply(&self.settings, &mut template, true);
         // The requests of a system with limits are its limits, so that it stays Guaranteed.
         let resources = &mut template["spec"]["containers"][0]["resources"];
         if let Value::Object(quantities) = self.limits.quantities() {

@@ -59,7 +59,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     assembly.check_drafts(&baselines, &drafts, sending.as_ref(), reading);
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
-    let pods = pods::of(&file.pods, tree, &mut reading.findings);
+    let pods = pods::of(&file.pods, &systems, reading);
     // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;

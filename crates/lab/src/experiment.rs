@@ -25,7 +25,7 @@ pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use factors::{Factor, Factors};
 pub use manifests::{Manifests, WorkloadChange};
-pub use pods::{PodSettings, Pods};
+pub use pods::Pods;
 pub use protocol::{Certificates, ClientFiles, LabTrust, Protocol};
 
 /// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a

@@ -89,9 +89,9 @@ pub use command_line::{duration, find, rate, size};
 pub use experiment::{
     Attach, Balance, Balances, Certificates, ClientFiles, Compose, ConfigFile, Container,
     DistinctValues, Elsewhere, Expect, Factor, Factors, HeaderValues, ImageBuild, Lab, LabTrust,
-    Limits, Manifests, Network, Origin, Placement, PodSettings, Pods, Probe, Proof, ProofWhat,
-    Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule,
-    ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
+    Limits, Manifests, Network, Origin, Placement, Pods, Probe, Proof, ProofWhat, Protocol, Pull,
+    RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup,
+    System, Variant, Volume, WorkloadChange,
 };
 pub use grpc::{GrpcSchema, grpc_descriptors};
 pub use level::Level;

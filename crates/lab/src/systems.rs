@@ -149,7 +149,7 @@ impl<'a> Systems<'a> {
     }
 
     /// Reports a system that does not exist.
-    fn check_known(&self, name: &str, place: Place, reading: &mut Reading<'_>) {
+    pub(crate) fn check_known(&self, name: &str, place: Place, reading: &mut Reading<'_>) {
         if self.has(name) || reading.has_gaps {
             return;
         }

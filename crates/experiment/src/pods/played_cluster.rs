@@ -92,6 +92,16 @@ pub(super) fn stage<'c>(
     wanted: &[Wanted<'_>],
     files: PackedFiles,
 ) -> Stage<'c> {
+    stage_with(connection, wanted, files, PodsSpec::of_load(1))
+}
+
+/// A stage for these systems with these settings of pods, with two generators.
+pub(super) fn stage_with<'c>(
+    connection: &'c ApiConnection,
+    wanted: &[Wanted<'_>],
+    files: PackedFiles,
+    spec: PodsSpec,
+) -> Stage<'c> {
     let deadline = Duration::from_secs(60);
     let run = Run::begin(connection, "x", "weigh:1", deadline).expect("an owner");
     let pods = GeneratorPods {
@@ -99,7 +109,7 @@ pub(super) fn stage<'c>(
         count: 2,
         deadline,
         waits: PodWaits::default(),
-        spec: PodsSpec::of_load(1),
+        spec,
         files,
     };
     Stage::begin(run, wanted, BTreeMap::new(), pods).unwrap_or_else(|error| panic!("{error}"))

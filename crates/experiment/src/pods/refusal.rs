@@ -69,7 +69,7 @@ fn of_systems(lab: &Lab) -> Option<String> {
                 run: "check",
                 variant: Some(variant),
                 setup,
-                settings: &lab.pods.systems,
+                settings: lab.pods.of_system(&setup.system),
                 listen: Ipv4Addr::UNSPECIFIED.into(),
                 node: None,
             };

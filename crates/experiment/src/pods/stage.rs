@@ -35,7 +35,7 @@ use super::manifests::OfSystems;
 use super::packed_files::{PackedFiles, PackingList};
 use super::round_spec::BARRIER_PORT;
 use super::start_progress::StartFailure;
-use super::systems::{self, Which, pod_settings};
+use super::systems::{self, Which};
 use super::waits::{PodWaits, TROUBLES};
 use super::wanted::Wanted;
 use crate::invalid::{LINES_KEPT, PodLog};
@@ -273,7 +273,7 @@ impl<'c> Stage<'c> {
             run: self.run.id(),
             variant: wanted.variant,
             setup: wanted.setup,
-            settings: &self.spec.pods.systems,
+            settings: self.spec.pods.of_system(&wanted.setup.system),
             listen: Ipv4Addr::UNSPECIFIED.into(),
             node: None,
         };
@@ -301,7 +301,7 @@ impl<'c> Stage<'c> {
             port: BARRIER_PORT,
             deadline: self.deadline,
             limits: self.spec.limits,
-            settings: pod_settings(&self.spec.pods.generators),
+            settings: self.spec.pods.generators.clone(),
         }
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use cluster::pod_settings::PodSettings;
 use cluster::workload::{
     FILES_BYTES_MAX, FILES_FOLDER, Probe, ResourceLimits, Workload, dns_label,
 };
 use lab::{Container, Endpoint, Network, Pull, Setup, Text, Volume};
+use model::PodSettings;
 
 /// The port of a system in its pod, if the lab lets `weigh` choose it.
 const TOLD_PORT: u16 = 8080;
@@ -23,8 +23,8 @@ pub(crate) struct Which<'a> {
     /// The variant's position. `None` for a system that all variants share.
     pub(crate) variant: Option<usize>,
     pub(crate) setup: &'a Setup,
-    /// The settings of the lab for pods of systems.
-    pub(crate) settings: &'a lab::PodSettings,
+    /// The settings of the lab for the pods of this system.
+    pub(crate) settings: &'a PodSettings,
     /// The address that a system listens at, to be reachable by other pods.
     pub(crate) listen: IpAddr,
     /// The node that its pod prefers to the nodes of other variants.
@@ -40,28 +40,6 @@ pub(crate) fn service_name(run: &str, variant: Option<usize>, system: &str) -> S
 /// The part of a system in a run. It is equal for all variants, so that their pods share nodes.
 pub(crate) fn part(run: &str, system: &str) -> String {
     format!("{run}-{}", dns_label(system, NAME))
-}
-
-/// The settings of a lab in the form of a cluster.
-pub(crate) fn pod_settings(of: &lab::PodSettings) -> PodSettings {
-    let of = of.clone();
-    PodSettings {
-        node_selector: of.node_selector,
-        affinity: of.affinity,
-        tolerations: of.tolerations,
-        topology_spread: of.topology_spread,
-        priority_class: of.priority_class,
-        runtime_class: of.runtime_class,
-        service_account: of.service_account,
-        image_pull_secrets: of.image_pull_secrets,
-        labels: of.labels,
-        annotations: of.annotations,
-        security_context: of.security_context,
-        container_security_context: of.container_security_context,
-        requests: of.requests,
-        limits: of.limits,
-        sidecars: of.sidecars,
-    }
 }
 
 impl Which<'_> {
@@ -143,7 +121,7 @@ impl Which<'_> {
             deadline,
             part: part(self.run, &setup.system),
             node: self.node.map(str::to_owned),
-            settings: pod_settings(self.settings),
+            settings: self.settings.clone(),
         })
     }
 }
@@ -264,7 +242,7 @@ mod tests {
 
     const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s}\ntarget: server\nsystems:\n  \
         server: {image: 'a:1', port: 80, command: 'serve {{addr}}'}\n\
-        pods: {systems: {priority-class: high, sidecars: off}}\n\
+        pods: {systems: {priority-class: high, sidecars: off}, of: {server: {service-account: own}}}\n\
         baseline: {name: a}\nvariants: [{name: b}]\nexpect: {status: 200}\n";
 
     #[test]
@@ -278,7 +256,7 @@ mod tests {
                 run: "x",
                 variant: Some(variant),
                 setup,
-                settings: &lab.pods.systems,
+                settings: lab.pods.of_system("server"),
                 listen,
                 node: None,
             };
@@ -292,6 +270,7 @@ mod tests {
         assert_eq!(six.part, four.part, "variants share nodes");
         let (_, pod) = four.object();
         assert_eq!(pod["spec"]["priorityClassName"], "high");
+        assert_eq!(pod["spec"]["serviceAccountName"], "own");
         assert_eq!(
             pod["metadata"]["annotations"]["linkerd.io/inject"],
             json!("disabled")

@@ -27,6 +27,11 @@ pub(crate) struct PodsFile {
     /// The pods of all systems with an `image`.
     #[serde(default)]
     pub(crate) systems: PodFile,
+    /// The pods of single systems with an `image`, by the names of the systems: `{of: {database:
+    /// {node-selector: {disk: ssd}}}}`. The settings of `systems` stay for the keys that are left out. A member of a
+    /// mapping replaces the member of the same name, and `affinity` or a list replaces the whole value.
+    #[serde(default)]
+    pub(crate) of: BTreeMap<String, PodFile>,
     /// The DNS domain of the cluster. The pods of `manifests` find each other under it. By default it is the
     /// domain in the `/etc/resolv.conf` of `weigh` if `weigh` runs in a pod, or else `cluster.local`.
     pub(crate) cluster_domain: Option<Written<HostName>>,

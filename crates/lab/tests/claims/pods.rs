@@ -59,7 +59,7 @@ pods:
     assert_eq!(of.limits, Some(json!({"cpu": 1.5})));
     assert_eq!(of.sidecars, Some(true));
     assert_eq!(lab.pods.cluster_domain.as_deref(), Some("corp.internal"));
-    assert_eq!(lab.pods.systems, lab::PodSettings::default());
+    assert_eq!(lab.pods.systems, model::PodSettings::default());
 }
 
 #[test]
@@ -86,4 +86,62 @@ pods:
         assert!(found.contains(&line), "{line}{found}");
     }
     assert_eq!(found.matches("error: ").count(), 8, "{found}");
+}
+
+fn with_image(pods: &str) -> [(&str, &str); 2] {
+    let run = "    run: serve {{stack}} --listen {{addr}}\n";
+    let image = "    image: 'server:{{stack}}'\n    port: 80\n";
+    [("target: server\n", pods), (run, image)]
+}
+
+#[test]
+fn a_single_system_has_its_own_settings_over_those_of_all_systems() {
+    let lab = lab(&with_image("target: server
+pods:
+  systems: {node-selector: {pool: systems, disk: hdd}, tolerations: [{key: a}], service-account: all}
+  of:
+    server: {node-selector: {disk: ssd}, tolerations: [{key: b}], limits: {nvidia.com/gpu: 1}}
+"));
+    let of = lab.pods.of_system("server");
+    assert_eq!(
+        of.node_selector,
+        Some(json!({"pool": "systems", "disk": "ssd"}))
+    );
+    assert_eq!(of.tolerations, Some(json!([{"key": "b"}])));
+    assert_eq!(of.service_account.as_deref(), Some("all"));
+    assert_eq!(of.limits, Some(json!({"nvidia.com/gpu": 1})));
+    assert_eq!(lab.pods.of_system("other"), &lab.pods.systems);
+}
+
+#[test]
+fn a_single_system_that_is_no_pod_is_refused_by_name() {
+    let found = check(&with_image(
+        "target: server
+pods:
+  of:
+    sever: {priority-class: high}
+    server: {limits: {cpu: 1}, labels: {weighbridge/run: x}, prio: high}
+",
+    ));
+    for (mistake, place) in [
+        ("there is no system `sever`", "8:5"),
+        ("`pods.of.server.limits` cannot contain `cpu`", "9:23"),
+        ("`weigh` itself sets the label `weighbridge/run`", "9:41"),
+        ("unknown key `prio`", "9:62"),
+    ] {
+        let line = format!("error: {mistake}\n --> labs/x.yaml:{place}\n");
+        assert!(found.contains(&line), "{line}{found}");
+    }
+    assert!(found.contains("did you mean `server`?"), "{found}");
+}
+
+#[test]
+fn a_single_system_without_an_image_has_no_pod_of_its_own() {
+    let pods = "target: server\npods: {of: {server: {priority-class: high}}}\n";
+    let found = check(&with(pods));
+    assert!(
+        found.contains("error: `weigh` creates no pod of `server`\n --> labs/x.yaml:6:13\n"),
+        "{found}"
+    );
+    assert!(found.contains("only systems with an `image`"), "{found}");
 }

@@ -192,14 +192,19 @@ mod tests {
     use crate::files::Unwritten;
     use crate::measure::wanted;
     use crate::pods::packed_files::PackedFiles;
-    use crate::pods::played_cluster::{Objects, PODS, PlayedCluster, stage};
+    use crate::pods::played_cluster::{Objects, PODS, PlayedCluster, stage, stage_with};
+    use crate::pods::stage::PodsSpec;
 
     const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s}\ntarget: server\n\
         systems:\n  server: {image: 'a:1', port: 80}\n\
         baseline: {name: a}\nvariants: [{name: b}]\nexpect: {status: 200}\n";
 
     fn lab() -> Lab {
-        let files = Unwritten(vec![(PathBuf::from("lab.yaml"), LAB.as_bytes().to_vec())]);
+        lab_of(LAB)
+    }
+
+    fn lab_of(text: &str) -> Lab {
+        let files = Unwritten(vec![(PathBuf::from("lab.yaml"), text.as_bytes().to_vec())]);
         lab::parse(Path::new("lab.yaml"), &files)
             .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)))
     }
@@ -225,6 +230,50 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_single_system_reaches_the_cluster_with_its_own_settings() {
+        let text = LAB.replace(
+            "systems:\n",
+            "pods:\n  systems: {node-selector: {pool: systems, disk: hdd}}\n  \
+             of: {db: {node-selector: {disk: ssd}, tolerations: [{key: data}], requests: {cpu: 1}}}\n\
+             systems:\n  db: {image: 'd:1', port: 90}\n",
+        );
+        let needing = "{image: 'a:1', port: 80, env: {DB: '{{db.addr}}'}}";
+        let text = text.replace("{image: 'a:1', port: 80}", needing);
+        let lab = lab_of(&text);
+        let cluster = PlayedCluster::start(ready_on("n1"));
+        let connection = cluster.api.connection(false);
+        let wanted = wanted(&lab, &[0]);
+        let files = PackedFiles::of([]).expect("no files");
+        let stage = stage_with(&connection, &wanted, files, PodsSpec::of(&lab));
+        let up = stage.bring_up(1, &wanted).expect("up");
+        let made = cluster.api.state.lock().expect("no panic").objects.clone();
+        let spec_of = |system: &str| {
+            let own = made.iter().find(|(path, _)| {
+                path.starts_with(PODS) && path.ends_with(&format!("-{system}-r1"))
+            });
+            own.map(|(_, pod)| pod["spec"].clone()).expect("a pod")
+        };
+        let (db, server) = (spec_of("db"), spec_of("server"));
+        assert_eq!(
+            db["nodeSelector"],
+            json!({"pool": "systems", "disk": "ssd"})
+        );
+        assert_eq!(db["tolerations"], json!([{"key": "data"}]));
+        assert_eq!(
+            db["containers"][0]["resources"]["requests"]["cpu"],
+            json!(1)
+        );
+        assert_eq!(
+            server["nodeSelector"],
+            json!({"pool": "systems", "disk": "hdd"})
+        );
+        assert!(server["tolerations"].is_null(), "{server}");
+        Stage::end_round(up).expect("gone");
+        stage.end(false).expect("gone");
+        cluster.end();
     }
 
     #[test]
