@@ -115,6 +115,16 @@ pub fn version() -> Version {
     }
 }
 
+/// The fingerprints of the source code that measures, as `cargo xtask method` writes them.
+const METHODS: &str = include_str!("../../recording/method.toml");
+
+/// The fingerprint of the source code that sends load and records it.
+pub(crate) fn method_fingerprint() -> &'static str {
+    let mut lines = METHODS.lines();
+    let quoted = lines.find_map(|line| line.strip_prefix("fingerprint = "));
+    quoted.unwrap_or_default().trim_matches('"')
+}
+
 /// The machine before and after a run, for the recording.
 pub fn describe(
     before: &Machine,

@@ -32,7 +32,7 @@ pub(crate) struct ClusterArgs {
         help_heading = "In a cluster"
     )]
     namespace: Option<String>,
-    /// The image of weigh, of this same version, that generators are made of.
+    /// The image of weigh, of this same build, that generators are made of.
     #[arg(
         long,
         requires = "on",

@@ -117,7 +117,8 @@ pub(crate) fn read(
 /// current folder and of the folders above. `graphql-server` means `labs/graphql-server/graphql-server.yaml`,
 /// and `graphql-server/fixed-rate` means the file next to it.
 ///
-/// A name wins over a file or folder of this name that is no lab, such as the program `api` or its sources.
+/// A name wins over a file or folder of this name that is no lab, such as the program `api` or its sources. A lab
+/// `NAME.yaml` wins over a folder `NAME` without labs, such as the files that the lab uses.
 fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
     let here = std::env::current_dir().map_err(|error| {
         Failure::bad_input(format!(
@@ -137,11 +138,19 @@ fn paths_from(name: &str, here: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![given.to_path_buf()]);
     }
     let in_folder = path.is_dir().then(|| labs_in(&path, here));
+    // A slash at the end means the folder.
+    let beside = lab_beside(&path).filter(|_| !name.ends_with('/'));
     if let Some(Ok(labs)) = in_folder {
-        return Ok(labs);
+        return match beside {
+            Some(lab) => Err(both_meant(name, &lab, &path, here)),
+            None => Ok(labs),
+        };
     }
     if let Some(labs) = named(given, here) {
         return labs;
+    }
+    if let Some(lab) = beside {
+        return Ok(vec![shortened(&lab, here)]);
     }
     // No lab has this name, so the name is a mistake about the path.
     match in_folder {
@@ -157,18 +166,42 @@ fn paths_from(name: &str, here: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The labs with this name in `labs/` of a folder or of the folders above. `None` if there are none.
 fn named(given: &Path, here: &Path) -> Option<Result<Vec<PathBuf>, Failure>> {
     for above in here.ancestors() {
-        let labs = above.join("labs");
+        let folder = above.join("labs").join(given);
         let stem = given.file_name().unwrap_or(given.as_os_str());
-        let main = labs.join(given).join(stem).with_extension("yaml");
-        let direct = labs.join(given).with_extension("yaml");
+        let main = folder.join(stem).with_extension("yaml");
+        let direct = folder.with_extension("yaml");
+        let in_folder = folder.is_dir().then(|| labs_in(&folder, here));
+        if let (Some(Ok(_)), Some(lab)) = (&in_folder, lab_beside(&folder)) {
+            let name = given.display().to_string();
+            return Some(Err(both_meant(&name, &lab, &folder, here)));
+        }
         if let Some(found) = [main, direct].into_iter().find(|path| path.is_file()) {
             return Some(Ok(vec![shortened(&found, here)]));
         }
-        if labs.join(given).is_dir() {
-            return Some(labs_in(&labs.join(given), here));
+        if in_folder.is_some() {
+            return in_folder;
         }
     }
     None
+}
+
+/// The lab `NAME.yaml` in the folder of a folder or program `NAME`.
+fn lab_beside(path: &Path) -> Option<PathBuf> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".yaml");
+    let lab = path.with_file_name(name);
+    let is_lab = |folder: &Path| lab::find(folder, &Disk).is_ok_and(|labs| labs.contains(&lab));
+    path.parent().is_some_and(is_lab).then_some(lab)
+}
+
+/// The failure for a name that means a lab and a folder of labs.
+fn both_meant(name: &str, lab: &Path, folder: &Path, here: &Path) -> Failure {
+    let (lab, folder) = (shortened(lab, here), shortened(folder, here));
+    Failure::bad_input(format!(
+        "expected one lab or folder, found `{name}`, which means the lab `{}` and the labs in the folder `{}/`. Write one of the two",
+        lab.display(),
+        folder.display()
+    ))
 }
 
 /// The labs of a folder. A folder without labs of its own means the labs in its folders, such as `labs`.
@@ -350,6 +383,51 @@ mod tests {
         assert!(error.contains("expected lab files in `empty`"), "{error}");
         let error = found("nothing").unwrap_err();
         assert!(error.contains("found `nothing`"), "{error}");
+    }
+
+    #[test]
+    fn a_lab_wins_over_a_folder_beside_it_and_a_folder_of_labs_does_not() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let found = |name: &str| {
+            let labs = paths_from(name, home.path()).map_err(|failure| failure.message)?;
+            let shown = labs.iter().map(|path| path.display().to_string());
+            Ok::<_, String>(shown.collect::<Vec<_>>())
+        };
+        write("labs/pods/mesh.yaml", "question: a");
+        write("labs/pods/mesh/envoy.yaml", "listeners: []");
+        write("labs/pods/part.yaml", "systems: {}");
+        write("labs/pods/part/file.yaml", "a: 1");
+        for name in ["labs/pods/mesh", "pods/mesh", "./labs/pods/mesh"] {
+            let lab = found(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(lab[0].ends_with("labs/pods/mesh.yaml"), "{lab:?}");
+            assert_eq!(lab.len(), 1);
+        }
+        // The slash means the folder, and a file without a question is no lab.
+        for name in ["labs/pods/mesh/", "labs/pods/part"] {
+            let error = found(name).unwrap_err();
+            assert!(error.contains("expected lab files in"), "{error}");
+        }
+        write("labs/pods/mesh/inner.yaml", "question: b");
+        for name in ["labs/pods/mesh", "pods/mesh"] {
+            let error = found(name).unwrap_err();
+            assert!(
+                error.contains(
+                    "the lab `labs/pods/mesh.yaml` and the labs in the folder `labs/pods/mesh/`"
+                ),
+                "{error}"
+            );
+        }
+        assert_eq!(
+            found("labs/pods/mesh.yaml").unwrap(),
+            ["labs/pods/mesh.yaml"]
+        );
+        let folder = found("labs/pods/mesh/").unwrap();
+        assert_eq!(folder, ["labs/pods/mesh/inner.yaml"]);
     }
 
     const CHAIN: &str = "question: q\nload: {rate: 100/s, duration: 1s}\nrounds: 6\n\
