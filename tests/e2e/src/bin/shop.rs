@@ -251,6 +251,7 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
         // Values of each kind, and a text that would break JSON without escapes.
         (_, "/values") => ok(json!({"id": 7, "text": "a\"b\\c", "list": [true]}).to_string()),
         (_, "/echo") => ok(String::from_utf8_lossy(&request.body).into_owned()),
+        (_, "/row") => row(&request.body),
         (_, "/who") => ok(json!({"name": args.name}).to_string()),
         _ if token == Some("tampered") && !args.trusting => refused(),
         (_, path) => {
@@ -264,6 +265,22 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
     Reply {
         headers: reply.headers + &guids,
         ..reply
+    }
+}
+
+/// Accepts a row whose sum belongs to its text: the sum of FNV-1a.
+fn row(body: &[u8]) -> Reply {
+    let row: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = row["text"].as_str().unwrap_or_default();
+    let sum = text.bytes().fold(0x811c_9dc5_u32, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    match row["sum"] == json!(format!("x{sum:08x}")) {
+        true => ok(json!({"row": row}).to_string()),
+        false => Reply {
+            status: "422 Unprocessable Content",
+            ..ok(json!({"errors": [{"message": "the sum is of another text"}]}).to_string())
+        },
     }
 }
 

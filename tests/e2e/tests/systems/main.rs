@@ -8,6 +8,7 @@ mod kubernetes_access;
 mod kubernetes_families;
 mod kubernetes_injection;
 mod kubernetes_istio;
+mod kubernetes_large;
 mod kubernetes_nodes;
 mod kubernetes_pods;
 mod kubernetes_reasons;
