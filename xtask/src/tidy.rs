@@ -29,7 +29,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("analysis", &["model", "stats", "recording"]),
     ("report", &["model", "stats", "recording", "analysis"]),
     ("load", &["model", "schedule", "stats", "grpc-schema"]),
-    ("cluster", &[]),
+    ("cluster", &["model"]),
     ("rig", &["model"]),
     ("engine", &[]),
     ("k6-script", &[]),

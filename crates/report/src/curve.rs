@@ -275,10 +275,13 @@ mod tests {
         let [line] = &shown[..] else {
             panic!("{shown:?}");
         };
-        assert!(line.starts_with("`late`: delivery: 2.0"), "{line}");
-        assert!(line.contains("slower at 100 requests/s, 2.0"), "{line}");
+        assert!(line.starts_with("`late`: delivery: 2,001 us"), "{line}");
+        assert!(
+            line.contains("slower at 100 requests/s, 2,001 us"),
+            "{line}"
+        );
         let table = markdown(&curve);
-        assert!(table.contains("| Delivery (ms) | Overhead"), "{table}");
+        assert!(table.contains("| Delivery (us) | Overhead"), "{table}");
         assert!(!table.contains("p99"), "{table}");
         assert_eq!(analysis::sample::curve().metric_of_events(), None);
     }

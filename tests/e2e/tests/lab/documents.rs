@@ -99,7 +99,16 @@ const ELSEWHERE: [(&str, &str); 29] = [
 ];
 
 /// Replacements in commands: long durations, and names that differ on the reader's machine.
-const SHORTER: [(&str, &str); 11] = [
+const SHORTER: [(&str, &str); 14] = [
+    (
+        "weigh lab labs/first/first.yaml",
+        "weigh lab labs/first/first.yaml --rounds 2",
+    ),
+    (
+        "weigh lab labs/tutorial/tutorial.yaml",
+        "weigh lab labs/tutorial/tutorial.yaml --rounds 2",
+    ),
+    ("weigh ab http", "weigh ab --rounds 2 http"),
     ("--until \"typical ±2%\"", "--until \"typical ±50%\""),
     // Several pages begin with the same command, which replaces no file.
     (

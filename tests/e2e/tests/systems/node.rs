@@ -1,5 +1,6 @@
 //! The real nodes of `ci/cluster/cluster.sh`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,8 @@ static IN_USE: Mutex<()> = Mutex::new(());
 pub(crate) struct Node {
     pub(crate) state: PathBuf,
     script: PathBuf,
+    /// Images that the test has made. They end with the cluster, because each start of a cluster reads all images.
+    images: Mutex<Vec<String>>,
     _in_use: MutexGuard<'static, ()>,
 }
 
@@ -56,6 +59,7 @@ impl Node {
         let node = Node {
             state,
             script,
+            images: Mutex::default(),
             // A failed test has brought the cluster down nevertheless.
             _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
         };
@@ -65,6 +69,12 @@ impl Node {
 
     /// Calls the script of the cluster.
     pub(crate) fn call(&self, arguments: &[&str]) {
+        if let ["image" | "program", name, ..] = arguments {
+            self.images
+                .lock()
+                .expect("no test fails within")
+                .push((*name).to_owned());
+        }
         let ended = Command::new(&self.script)
             .args(arguments)
             .status()
@@ -103,5 +113,14 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         let _ended = Command::new(&self.script).arg("down").status();
+        for image in self
+            .images
+            .get_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+        {
+            let file = image.replace(['/', ':'], "_") + ".tar";
+            let _removed = fs::remove_file(self.state.join("images").join(file));
+        }
     }
 }
