@@ -207,8 +207,9 @@ fn table(series: &Series) -> String {
     ];
     let rows = series.entries.iter().rev().take(ROWS);
     let title = series.title().replace('`', "");
+    // A lab may have a series for each of several loads, and each region of a page has its own name.
     grid(
-        &format!("the latest runs of {title}"),
+        &format!("the latest runs of {title}, {}", series.about()),
         "",
         &columns,
         &rows.map(row).collect::<String>(),
