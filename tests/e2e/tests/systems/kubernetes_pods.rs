@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use e2e::wait_until;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -150,6 +152,9 @@ fn a_database_with_a_headless_service_and_an_object_of_a_mesh_leave_nothing() {
         8,
         "two pods of each variant in each round"
     );
-    let left = node.kubectl(&["get", "serviceaccounts,peerauthentications", "-o", "name"]);
-    assert_eq!(left.trim(), "serviceaccount/default");
+    // A cluster that has just got a kind removes its objects later, up to 30 s after the run.
+    wait_until("nothing is left", Duration::from_secs(60), || {
+        let left = node.kubectl(&["get", "serviceaccounts,peerauthentications", "-o", "name"]);
+        left.trim() == "serviceaccount/default"
+    });
 }
