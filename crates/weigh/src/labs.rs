@@ -343,19 +343,24 @@ mod tests {
 
     use super::*;
 
+    fn write_in(home: &Path, path: &str, text: &str) {
+        let path = home.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The paths of the labs that a name means, or the message of the refusal.
+    fn found_in(home: &Path, name: &str) -> Result<Vec<String>, String> {
+        let labs = paths_from(name, home).map_err(|failure| failure.message)?;
+        let shown = labs.iter().map(|path| path.display().to_string());
+        Ok(shown.collect())
+    }
+
     #[test]
     fn a_name_wins_over_a_file_that_is_no_lab() {
         let home = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = home.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let found = |name: &str| {
-            let labs = paths_from(name, home.path()).map_err(|failure| failure.message)?;
-            let shown = labs.iter().map(|path| path.display().to_string());
-            Ok::<_, String>(shown.collect::<Vec<_>>())
-        };
+        let write = |path: &str, text: &str| write_in(home.path(), path, text);
+        let found = |name: &str| found_in(home.path(), name);
         write("labs/api/api.yaml", "question: a");
         write("labs/api/second.yaml", "question: b");
         write("labs/db/db.yaml", "question: c");
@@ -388,16 +393,8 @@ mod tests {
     #[test]
     fn a_lab_wins_over_a_folder_beside_it_and_a_folder_of_labs_does_not() {
         let home = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = home.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let found = |name: &str| {
-            let labs = paths_from(name, home.path()).map_err(|failure| failure.message)?;
-            let shown = labs.iter().map(|path| path.display().to_string());
-            Ok::<_, String>(shown.collect::<Vec<_>>())
-        };
+        let write = |path: &str, text: &str| write_in(home.path(), path, text);
+        let found = |name: &str| found_in(home.path(), name);
         write("labs/pods/mesh.yaml", "question: a");
         write("labs/pods/mesh/envoy.yaml", "listeners: []");
         write("labs/pods/part.yaml", "systems: {}");

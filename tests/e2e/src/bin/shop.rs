@@ -268,7 +268,7 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
     }
 }
 
-/// Accepts a row whose sum belongs to its text: the sum of FNV-1a.
+/// Accepts a row if its sum is the FNV-1a sum of its text.
 fn row(body: &[u8]) -> Reply {
     let row: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = row["text"].as_str().unwrap_or_default();
