@@ -37,6 +37,13 @@ fn sequence(files: &[(&str, &str)]) -> Vec<u8> {
     whole.into_bytes()
 }
 
+/// The fingerprint of the source code that sends and records. Generators refuse the job of another one.
+fn method() -> &'static str {
+    let lines = include_str!("../../../../crates/recording/method.toml").lines();
+    let mut quoted = lines.filter_map(|line| line.strip_prefix("fingerprint = "));
+    quoted.next().expect("a fingerprint").trim_matches('"')
+}
+
 /// A lab of one variant with this load, and the files that it names.
 struct Job<'a> {
     load: &'a str,
@@ -67,8 +74,8 @@ impl Job<'_> {
         };
         let round = json!({
             "meeting": {
-                "weigh": env!("CARGO_PKG_VERSION"), "generators": 2, "barrier": barrier,
-                "token": "t", "wait_s": 60,
+                "weigh": {"version": env!("CARGO_PKG_VERSION"), "method": method()},
+                "generators": 2, "barrier": barrier, "token": "t", "wait_s": 60,
             },
             "lab": "l/lab.yaml",
             "files": {"parts": 2, "bytes": files.len(), "sha256": digest},
