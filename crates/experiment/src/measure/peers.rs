@@ -1,7 +1,7 @@
 //! The generators of a load with several shards, as seen by one of them.
 
 use std::cell::RefCell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{InvalidKind, Shard};
 use serde::de::DeserializeOwned;
@@ -68,12 +68,12 @@ impl Peers {
         self.barrier.borrow_mut().exchange(own).map_err(alone)
     }
 
-    /// Returns the common start time of all generators.
+    /// Returns the common start time of all generators: the `lead` of the first generator from now.
     ///
     /// # Errors
     /// Fails if a generator is gone.
-    pub(super) fn agree(&self) -> Result<Instant, Invalid> {
-        self.barrier.borrow_mut().agree().map_err(alone)
+    pub(super) fn agree(&self, lead: Duration) -> Result<Instant, Invalid> {
+        self.barrier.borrow_mut().agree(lead).map_err(alone)
     }
 }
 

@@ -32,7 +32,7 @@ use crate::build_cache::BuildCache;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
-use crate::pods::barrier::policy_advice;
+use crate::pods::barrier::{lead_of, policy_advice};
 use crate::prove::{Proven, RequestCounts, ToldProof};
 
 /// Least number of attempts to reach a system before the proof.
@@ -298,7 +298,7 @@ impl Experiment<'_> {
         let Some(peers) = peers.filter(|peers| !peers.shard().is_whole()) else {
             return Ok(jobs.to_vec());
         };
-        let start_at = Some(peers.agree()?);
+        let start_at = Some(peers.agree(lead_of(jobs))?);
         let starting = jobs.iter().map(|job| Job {
             start_at,
             ..job.clone()

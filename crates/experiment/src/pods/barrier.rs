@@ -11,8 +11,9 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
-use model::Shard;
+use jiff::Timestamp;
+use load::Job;
+use model::{Load, Shard};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +22,21 @@ use crate::environment::{self, instant};
 /// Read and write timeout. It is long because the other generator may prove and settle meanwhile.
 const SILENT_MOST: Duration = Duration::from_secs(180);
 /// Pause between two attempts to connect.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
+const TRY_AGAIN: Duration = Duration::from_millis(25);
+/// Pause between two looks for a connection.
+const LISTEN_AGAIN: Duration = Duration::from_millis(10);
 /// Time limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(1);
 /// Time without an answer of the network after which its packets are dropped and not late.
 const DROPPED_AFTER: Duration = Duration::from_secs(20);
 /// Number of requests in one comparison of clocks.
 const QUESTIONS: usize = 64;
-/// Time from the agreement to the agreed start. Within it all generators must receive the start time and open
-/// connections.
-const LEAD: SignedDuration = SignedDuration::from_millis(700);
+/// Time from the agreement of generators on a common start to the start of a load without connections. Messages
+/// between pods take a millisecond, and the threads of a load 10 ms. The rest is for a busy node.
+const LEAD: Duration = Duration::from_millis(200);
+/// More time for each connection that a generator opens before the load. Without TLS a connection took 45 us where
+/// measured, and a handshake takes several times that.
+const LEAD_OF_CONNECTION: Duration = Duration::from_micros(200);
 /// The longest line in bytes. It carries one generator's report of a round.
 const LINE_MOST: u64 = 32 << 20;
 
@@ -168,16 +174,16 @@ impl GeneratorBarrier {
         }
     }
 
-    /// Agrees on a start time in the near future. The first generator decides. The result is in this
-    /// generator's own clock.
+    /// Agrees on a start time. The first generator decides: its `lead` after all have agreed. The result is in
+    /// this generator's own clock.
     ///
     /// # Errors
     /// When one leaves.
-    pub fn agree(&mut self) -> Result<Instant, String> {
+    pub fn agree(&mut self, lead: Duration) -> Result<Instant, String> {
         // The decision comes after all generators listen.
         self.exchange(&())?;
         let now = || environment::now().as_nanosecond();
-        let decided = now() + LEAD.as_nanos();
+        let decided = now() + lead.as_nanos().cast_signed();
         let all = self.exchange(&decided.to_string())?;
         let first: i128 = all[0]
             .parse()
@@ -186,6 +192,17 @@ impl GeneratorBarrier {
         let left = u64::try_from(own - now()).unwrap_or(0);
         Ok(instant() + Duration::from_nanos(left))
     }
+}
+
+/// Returns the time from the agreement on a common start to the start. Within it the start time reaches all
+/// generators, and each generator creates its threads, plans and first connections.
+pub fn lead_of(jobs: &[Job]) -> Duration {
+    // An open loop opens a connection for a request that finds none.
+    let opened_before = jobs.iter().filter_map(|job| match &job.load {
+        Load::Closed { connections, .. } => Some(job.shard.connections(*connections)),
+        _ => None,
+    });
+    LEAD + LEAD_OF_CONNECTION * opened_before.fold(0, u32::saturating_add)
 }
 
 fn connect(shard: Shard, place: &BarrierAddress<'_>, deadline: Instant) -> Result<Line, String> {
@@ -255,7 +272,7 @@ fn accept_all(
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                std::thread::park_timeout(TRY_AGAIN / 10);
+                std::thread::park_timeout(LISTEN_AGAIN);
             }
             Err(error) => return Err(wrong(error)),
         }
@@ -429,7 +446,7 @@ mod tests {
     fn all_agree_on_one_moment() {
         let began = instant();
         let moments = all(3, free_port(), |barrier| {
-            let at = barrier.agree()?.duration_since(began).as_nanos();
+            let at = barrier.agree(LEAD)?.duration_since(began).as_nanos();
             let error = barrier.clock().error_ns;
             Ok(format!("{at} {error}"))
         });
@@ -446,6 +463,37 @@ mod tests {
             let apart = (one[0] - moments[0][0]).abs();
             assert!(apart <= one[1] + 2_000_000, "{moments:?}");
         }
+    }
+
+    #[test]
+    fn a_load_that_opens_many_connections_begins_later() {
+        let target = load::Target {
+            address: load::Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 1))),
+            host: "h".to_owned(),
+            protocol: load::Protocol::default(),
+        };
+        let job = |load: Load| {
+            let mut job = Job::new(target.clone(), Vec::new(), load);
+            job.shard = Shard::new(1, 2).expect("a shard");
+            job
+        };
+        let open = job(Load::Open {
+            phases: Vec::new(),
+            arrival: model::Arrival::Uniform,
+            connections_max: 10_000,
+            requests_max: None,
+        });
+        let closed = job(Load::Closed {
+            connections: 10_000,
+            stop: model::Stop {
+                requests: Some(1),
+                duration: None,
+            },
+        });
+        assert_eq!(lead_of(std::slice::from_ref(&open)), LEAD);
+        // Half of them, because the other generator opens the rest, for each of the two lanes.
+        let expected = LEAD + Duration::from_secs(2);
+        assert_eq!(lead_of(&[closed.clone(), open, closed]), expected);
     }
 
     #[test]

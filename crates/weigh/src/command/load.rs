@@ -48,19 +48,19 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let published = args.publish.start(console)?;
     let account = published.as_ref().map(Published::account);
     let progress = Progress::new(console, 1).alone().published(account);
-    let recording = recorded(args, &progress, stop, || Ok(None))?;
+    let recording = recorded(args, &progress, stop, |_| Ok(None))?;
     progress.finish();
     drop(published);
     answer(args, recording, false, console)
 }
 
-/// Sends the load from this machine. `start` returns the moment of the first request, if there is one, when all
+/// Sends the load from this machine. `start` returns the time of the first request, if there is one, when all
 /// else is ready.
 fn recorded(
     args: &Args,
     progress: &Progress,
     stop: &StopSignal,
-    start: impl FnOnce() -> Result<Option<Instant>, Failure>,
+    start: impl FnOnce(&Job) -> Result<Option<Instant>, Failure>,
 ) -> Result<Recording, Failure> {
     let (url, mut job) = job(args)?;
     for request in &mut job.requests {
@@ -77,7 +77,7 @@ fn recorded(
     if let Some(StartAt(at)) = args.start_at {
         start::wait_until(at, stop);
     }
-    job.start_at = start()?;
+    job.start_at = start(&job)?;
     let receiver = Receiver {
         target: job.target.host.clone(),
         load: job.load.clone(),

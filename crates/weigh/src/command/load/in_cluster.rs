@@ -12,7 +12,7 @@ use experiment::digest::sha256;
 use experiment::environment;
 use experiment::exit::Failure;
 use experiment::measure::start_rig;
-use experiment::pods::barrier::GeneratorBarrier;
+use experiment::pods::barrier::{GeneratorBarrier, lead_of};
 use experiment::pods::generator_job::GeneratorJob;
 use experiment::pods::load_spec::LoadSpec;
 use experiment::pods::manifests::OfSystems;
@@ -22,6 +22,7 @@ use experiment::pods::stage::{BESIDE_LOAD, GeneratorPods, PodsSpec, Stage};
 use experiment::pods::{cleanup_task, single_load};
 use experiment::progress::Progress;
 use experiment::stop::StopSignal;
+use load::Job;
 use recording::Recording;
 
 use super::Args;
@@ -146,7 +147,10 @@ pub(in crate::command) fn sent_shard(
     args.shard = Some(barrier.shard());
     args.sent_files = Some(files);
     let progress = Progress::new(console, 1).alone();
-    let start = || barrier.agree().map(Some).map_err(Failure::not_ready);
+    let start = |job: &Job| {
+        let agreed = barrier.agree(lead_of(std::slice::from_ref(job)));
+        agreed.map(Some).map_err(Failure::not_ready)
+    };
     let recording = super::recorded(&args, &progress, stop, start);
     progress.finish();
     recording
