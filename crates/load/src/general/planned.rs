@@ -54,6 +54,7 @@ pub(super) struct PlaceAlarms<'a> {
 struct Waiting<'a> {
     state: &'a EngineState,
     place: Place,
+    due_ns: u64,
     resumed: Receiver<()>,
     is_over: bool,
 }
@@ -65,6 +66,9 @@ impl Future for Waiting<'_> {
         // There is no sender if the load was stopped.
         let resumed = Pin::new(&mut self.resumed).poll(context);
         self.is_over = resumed.is_ready();
+        if resumed == Poll::Ready(Ok(())) {
+            self.state.spin_until(Some(self.due_ns));
+        }
         resumed.map(|_| ())
     }
 }
@@ -89,6 +93,7 @@ impl Alarms for PlaceAlarms<'_> {
         Box::pin(Waiting {
             state,
             place,
+            due_ns,
             resumed,
             is_over: false,
         })

@@ -82,7 +82,10 @@ pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
                 let pause = endpoint.link(place.index).pause();
                 tokio::time::sleep(pause).await;
             }
-            End::Cut { end_ns } => state.wait_until(place, end_ns).await,
+            End::Cut { end_ns } => {
+                state.wait_until(place, end_ns).await;
+                state.spin_until(Some(end_ns));
+            }
             End::Refused | End::Over => {}
         }
         next = state.release(place);
@@ -127,7 +130,7 @@ impl EngineState {
             let Some(channel) = link.take(purpose) else {
                 // A slot that needs a connection waits for it from here on, so its latency includes the
                 // connect.
-                let now_ns = self.clock.now_ns();
+                let now_ns = self.spin_until(slot.state.due_ns);
                 slot.state.due_ns.get_or_insert(now_ns);
                 slot.give_up_ns = Some(now_ns.saturating_add(crate::clock::to_ns(timeout)));
                 let opening = self.open(place.lane, endpoint.link_of(place.index), purpose);
@@ -319,7 +322,7 @@ impl EngineState {
         let mut findings = std::mem::take(&mut slot.state.findings);
         // Read before the write and stored after it. The write belongs to the request, but a request without
         // a sent byte was not sent.
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.spin_until(slot.state.due_ns);
         let mut exchange = Exchange {
             clock: self.clock,
             stream: &mut *stream,
@@ -368,7 +371,7 @@ impl EngineState {
         let _room = session.enter().await;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.spin_until(slot.state.due_ns);
         let alarms = PlaceAlarms { state: self, place };
         let call = calling.as_ref().map(|calling| &calling.call);
         let feed = call
@@ -402,7 +405,7 @@ impl EngineState {
         let room = session.enter(message.head.method()).await?;
         let was_idle = session.is_used.get() && session.is_alone();
         // As over HTTP/1.1: read before the send, stored after it.
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.spin_until(slot.state.due_ns);
         let sending = session.send(message, room).await?;
         let limits = self.departed(place, slot, now_ns, was_idle);
         let mut judging = self.judging(place, &mut slot.state);
@@ -483,7 +486,8 @@ impl EngineState {
     ) -> (Result<(), FailureKind>, u64) {
         let ended_ns = slot.state.findings.stream.ended_ns();
         let done_ns = ended_ns.filter(|_| failure.is_none());
-        let done_ns = done_ns.unwrap_or_else(|| self.clock.now_ns());
+        // A slot without a request may end before it is due.
+        let done_ns = done_ns.unwrap_or_else(|| self.spin_until(slot.state.due_ns));
         let lane = &mut self.lanes.borrow_mut()[place.lane];
         let failure = failure.or_else(|| {
             slot.state.first_byte_ns = slot.progress.first_byte_ns;

@@ -89,7 +89,7 @@ impl EngineState {
             channel = self.resumed(place, upgraded, &filled, &call).await?;
         }
         let endpoint = &self.endpoints[place.lane];
-        slot.state.sent_ns = self.clock.now_ns();
+        slot.state.sent_ns = self.spin_until(slot.state.due_ns);
         // A slot that needs another connection counts as sent once.
         if !replace(&mut slot.is_sent, true) {
             self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
