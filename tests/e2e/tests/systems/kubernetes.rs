@@ -128,6 +128,30 @@ fn sum(generators: &Value, of: &str) -> u64 {
     all.filter_map(|one| one[of].as_u64()).sum()
 }
 
+/// Adds the last item to a `List` of manifests: an API that starts only if it finds its database at this URL.
+/// `IMAGE` becomes the image of weigh.
+pub(crate) fn with_api(list: &str, listen: &str, account: &str, database: &str) -> String {
+    let api = format!(
+        "  - apiVersion: v1
+    kind: Pod
+    metadata: {{name: api, labels: {{app: api}}}}
+    spec:
+      serviceAccountName: {account}
+      containers:
+        - name: api
+          image: IMAGE
+          imagePullPolicy: Never
+          args: [null-server, --listen, '{listen}']
+          startupProbe:
+            exec: {{command: [/bin/weigh, load, '{database}', -n, '20', -c, '1', --timeout, 2s]}}
+            periodSeconds: 1
+            timeoutSeconds: 10
+            failureThreshold: 50
+"
+    );
+    format!("{list}{api}").replace("IMAGE", IMAGE)
+}
+
 #[test]
 fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
     let Some(node) = node() else { return };

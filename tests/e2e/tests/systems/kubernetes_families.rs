@@ -9,7 +9,7 @@ use e2e::{weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kubernetes::{IMAGE, counted, recording, words};
+use crate::kubernetes::{IMAGE, counted, recording, with_api, words};
 use crate::node::Node;
 
 /// Starts a cluster of this family with the image of weigh, or records why the calling test does not run.
@@ -47,8 +47,8 @@ fn is_whole(node: &Node, folder: &Path, output: &std::process::Output, planned: 
     recording
 }
 
-/// An API that starts only if it finds its database by the name of the pod. Both listen on IPv6 only.
-const MANIFESTS: &str = "
+/// The Services of an API and its database, which listens on IPv6 only.
+const LIST: &str = "
 apiVersion: v1
 kind: List
 items:
@@ -63,20 +63,6 @@ items:
       template:
         metadata: {labels: {app: db}}
         spec: {containers: [{name: db, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '[::]:8080']}]}
-  - apiVersion: v1
-    kind: Pod
-    metadata: {name: api, labels: {app: api}}
-    spec:
-      containers:
-        - name: api
-          image: IMAGE
-          imagePullPolicy: Never
-          args: [null-server, --listen, '[::]:8080']
-          startupProbe:
-            exec: {command: [/bin/weigh, load, 'http://db-0.db.default.svc.cluster.local:8080/', -n, '20', -c, '1', --timeout, 2s]}
-            periodSeconds: 1
-            timeoutSeconds: 10
-            failureThreshold: 50
 ";
 
 #[test]
@@ -96,7 +82,12 @@ fn a_cluster_without_ipv4_runs_labs_of_images_and_of_manifests() {
     assert!(pods.iter().all(IpAddr::is_ipv6), "{pods:?}");
 
     let folder = TempDir::new().expect("a folder");
-    let manifests = MANIFESTS.replace("IMAGE", IMAGE);
+    let manifests = with_api(
+        LIST,
+        "[::]:8080",
+        "default",
+        "http://db-0.db.default.svc.cluster.local:8080/",
+    );
     fs::write(folder.path().join("api.yaml"), manifests).expect("a file");
     let lab = "question: Is nothing found?\n\
         load: {rate: 100/s, duration: 2s, path: /}\ntarget: api\n\

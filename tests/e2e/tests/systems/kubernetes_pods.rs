@@ -9,7 +9,7 @@ use e2e::wait_until;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kubernetes::{IMAGE, node, recording};
+use crate::kubernetes::{IMAGE, node, recording, with_api};
 use crate::node::Node;
 
 /// A namespace that refuses pods with rights, and pods without limits.
@@ -119,21 +119,6 @@ items:
       template:
         metadata: {labels: {app: db}}
         spec: {containers: [{name: db, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080']}]}
-  - apiVersion: v1
-    kind: Pod
-    metadata: {name: api, labels: {app: api}}
-    spec:
-      serviceAccountName: api
-      containers:
-        - name: api
-          image: IMAGE
-          imagePullPolicy: Never
-          args: [null-server, --listen, '0.0.0.0:8080']
-          startupProbe:
-            exec: {command: [/bin/weigh, load, 'http://db-0.db:8080/', -n, '20', -c, '1', --timeout, 2s]}
-            periodSeconds: 1
-            timeoutSeconds: 10
-            failureThreshold: 50
 ";
 
 #[test]
@@ -141,7 +126,8 @@ fn a_database_with_a_headless_service_and_an_object_of_a_mesh_leave_nothing() {
     let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     apply(&node, folder.path(), KIND);
-    fs::write(folder.path().join("api.yaml"), MESH.replace("IMAGE", IMAGE)).expect("a file");
+    let manifests = with_api(MESH, "0.0.0.0:8080", "api", "http://db-0.db:8080/");
+    fs::write(folder.path().join("api.yaml"), manifests).expect("a file");
     let lab = "question: Is nothing found?\n\
         load: {rate: 100/s, duration: 2s, path: /}\ntarget: api\n\
         systems: {api: {manifests: {files: api.yaml, service: api, workload: api}, ready: {within: 60s}}}\n\

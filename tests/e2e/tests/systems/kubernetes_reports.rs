@@ -13,7 +13,7 @@ use judged::is_installed;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kubernetes::{IMAGE, counted, node, recording, words};
+use crate::kubernetes::{IMAGE, counted, node, recording, with_api, words};
 use crate::node::Node;
 
 /// The time limit of a reason.
@@ -338,8 +338,8 @@ kind: Service
 metadata: {name: db, namespace: domain}
 spec: {selector: {app: outside}, ports: [{port: 8080}]}
 ";
-/// An API that starts only if it reaches its database by a name with the domain of the cluster.
-const MANIFESTS: &str = "
+/// The Services of an API and its database.
+const LIST: &str = "
 apiVersion: v1
 kind: List
 items:
@@ -349,20 +349,6 @@ items:
     kind: Pod
     metadata: {name: db, labels: {app: db}}
     spec: {containers: [{name: db, image: IMAGE, imagePullPolicy: Never, args: [null-server, --listen, '0.0.0.0:8080']}]}
-  - apiVersion: v1
-    kind: Pod
-    metadata: {name: api, labels: {app: api}}
-    spec:
-      containers:
-        - name: api
-          image: IMAGE
-          imagePullPolicy: Never
-          args: [null-server, --listen, '0.0.0.0:8080']
-          startupProbe:
-            exec: {command: [/bin/weigh, load, 'http://db.domain.svc.corp.internal:8080/', -n, '1', -c, '1', --timeout, 2s]}
-            periodSeconds: 1
-            timeoutSeconds: 10
-            failureThreshold: 50
 ";
 
 #[test]
@@ -383,18 +369,17 @@ fn names_of_another_cluster_domain_stay_within_their_copy_and_eight_generators_b
         "domain",
         &lab("pods: {cluster-domain: corp.internal}\n"),
     );
-    let apply = |name: &str, text: &str| {
+    let written = |name: &str, text: &str| {
         let file = run.folder.path().join(name);
         fs::write(&file, text).expect("a file");
-        node.kubectl(&["apply", "--filename", &file.display().to_string()]);
+        file.display().to_string()
     };
-    fs::write(
-        run.folder.path().join("api.yaml"),
-        MANIFESTS.replace("IMAGE", IMAGE),
-    )
-    .expect("a file");
+    let database = "http://db.domain.svc.corp.internal:8080/";
+    let manifests = with_api(LIST, "0.0.0.0:8080", "default", database);
+    written("api.yaml", &manifests);
     // Without pods, so that a name that leaves the copy reaches no server.
-    apply("outside.yaml", OUTSIDE);
+    let outside = written("outside.yaml", OUTSIDE);
+    node.kubectl(&["apply", "--filename", &outside]);
     run.is_whole();
 
     // Without the key, the names would reach this pod.
