@@ -68,7 +68,7 @@ impl Peers {
         self.barrier.borrow_mut().exchange(own).map_err(alone)
     }
 
-    /// Returns the common start time of all generators: the `lead` of the first generator from now.
+    /// Returns the common start time of all generators. The first generator sets it: its `lead` after all have agreed.
     ///
     /// # Errors
     /// Fails if a generator is gone.

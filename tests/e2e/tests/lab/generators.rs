@@ -39,9 +39,9 @@ fn sequence(files: &[(&str, &str)]) -> Vec<u8> {
 
 /// The fingerprint of the source code that sends and records. Generators refuse the job of another one.
 fn method() -> &'static str {
-    let lines = include_str!("../../../../crates/recording/method.toml").lines();
-    let mut quoted = lines.filter_map(|line| line.strip_prefix("fingerprint = "));
-    quoted.next().expect("a fingerprint").trim_matches('"')
+    let mut lines = include_str!("../../../../crates/recording/method.toml").lines();
+    let quoted = lines.find_map(|line| line.strip_prefix("fingerprint = "));
+    quoted.expect("a fingerprint").trim_matches('"')
 }
 
 /// A lab of one variant with this load, and the files that it names.

@@ -44,7 +44,6 @@ fn every_layout_says_what_became_of_a_gate() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run.json");
     let recording = path.to_str().expect("a path of ours");
-    // Slow enough that a busy machine does not delay the generator for most of the load.
     let server = Server::start(&["--delay-us", "2000"]);
     let gate = "p50 value < 1ns";
     for format in ["text", "md", "html", "csv", "junit", "comment", "json"] {
